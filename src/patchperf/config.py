@@ -1,0 +1,220 @@
+"""The study's configuration: one typed model, and errors that name key, value and what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+
+from patchperf.errors import InputError
+from patchperf.sandbox.protocol import Limits
+from patchperf.study.instance import GROUND_TRUTH
+
+
+def _plain_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+        raise ValueError("a name starts with a letter or digit and has only letters, digits and . _ + -")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_plain_name)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: read once, never changed, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Dataset(Section):
+    """Where benchmark rows come from: a file (``path``) or a Hugging Face dataset (``hub``, split, revision)."""
+
+    name: Name
+    path: str | None = None
+    hub: str | None = None
+    split: str = "test"
+    revision: str | None = None
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Dataset:
+        if (self.path is None) == (self.hub is None):
+            raise ValueError("give either path (a file) or hub (a Hugging Face dataset id)")
+        return self
+
+
+class Source(Section):
+    """Who produced patches: a name, its predictions file or folder, and what its authors report as resolved."""
+
+    name: Name
+    predictions: str
+    resolved: str | tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _not_ground_truth(self) -> Source:
+        if self.name == GROUND_TRUTH:
+            raise ValueError(f"{GROUND_TRUTH} is the name of the benchmark's own patches")
+        return self
+
+
+class Repositories(Section):
+    """Where base commits come from, exactly one of three.
+
+    ``mirrors``: a folder of bare ``<owner>__<name>.git``; ``url``: a clone URL with ``{repo}`` in it; ``trees``: a
+    folder of plain source trees ``<owner>__<name>``, each committed as it is with a fixed author and date.
+    """
+
+    mirrors: str | None = None
+    url: str | None = None
+    trees: str | None = None
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Repositories:
+        if sum(origin is not None for origin in (self.mirrors, self.url, self.trees)) != 1:
+            raise ValueError("give exactly one of mirrors, url, trees")
+        if self.url is not None and "{repo}" not in self.url:
+            raise ValueError("url needs {repo} in it, e.g. https://example.org/{repo}.git")
+        return self
+
+
+class Environments(Section):
+    """Python version and pins per instance (``file``); without it, what the ``swebench`` package ships."""
+
+    file: str | None = None
+    install: str | None = None
+    pythonpath: tuple[str, ...] = (".", "src")
+
+
+class SandboxSettings(Section):
+    """``confinement: required`` refuses to run patches where the kernel grants no namespaces; ``best-effort`` runs them
+    with limits only, and every record says so."""
+
+    kind: Literal["local"] = "local"
+    confinement: Literal["required", "best-effort"] = "required"
+    limits: Limits = Limits()
+
+
+class Timeouts(Section):
+    """Seconds after which a command and all its descendants are ended."""
+
+    install: PositiveFloat = 1800
+    suite: PositiveFloat = 1800
+    single_point: PositiveFloat = 600
+    probe: PositiveFloat = 900
+    replicate: PositiveFloat = 600
+
+
+class Calibration(Section):
+    """The window that the fastest solution's measured loop has to fall into, in seconds."""
+
+    min_seconds: PositiveFloat = 4.0
+    max_seconds: PositiveFloat = 8.0
+
+    @model_validator(mode="after")
+    def _doubling_lands(self) -> Calibration:
+        if self.max_seconds < 2 * self.min_seconds:
+            raise ValueError("max_seconds must be at least twice min_seconds, or doubling can step over the window")
+        return self
+
+
+class Config(Section):
+    """All settings of a study; see config/README.md."""
+
+    datasets: Annotated[tuple[Dataset, ...], Field(min_length=1)]
+    sources: tuple[Source, ...] = ()
+    repositories: Repositories
+    environments: Environments = Environments()
+    cache: str = ".patchperf"
+    sandbox: SandboxSettings = SandboxSettings()
+    timeouts: Timeouts = Timeouts()
+    reproductions: PositiveInt = 3
+    grading: Literal["all", "corpus"] = "all"
+    counter: Literal["auto", "cirron", "perf", "none"] = "auto"
+    warmup: NonNegativeInt = 10
+    calibration: Calibration = Calibration()
+    replicates: Annotated[int, Field(ge=1)] = 5
+    attempts: PositiveInt = 3
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    seed: NonNegativeInt = 1
+    isolation: Literal["none"] = "none"
+    instances: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> Config:
+        for kind, names in (
+            ("sources", [source.name for source in self.sources]),
+            ("datasets", [dataset.name for dataset in self.datasets]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{kind}: two of one name: {', '.join(twice)}")
+        return self
+
+
+def load_config(values: Mapping[str, Any], where: str = "configuration") -> Config:
+    """The validated configuration; raises InputError, one line for the first problem and a count of the rest."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{where}: {_one_line(error)}") from None
+
+
+def _one_line(error: ValidationError) -> str:
+    first, *others = error.errors(include_url=False)
+    key = ".".join(map(str, first["loc"])) or "top level"
+    if first["type"] == "extra_forbidden":
+        parent = _section_at(first["loc"][:-1])
+        allowed = f"; allowed here: {', '.join(parent.model_fields)}" if parent else ""
+        text = f"unknown key {key}{allowed}"
+    elif first["type"] == "missing":
+        text = f"key {key} is missing"
+    else:
+        message = first["msg"].removeprefix("Value error, ")
+        shown = "" if isinstance(first["input"], Mapping) else f" = {first['input']!r}"
+        text = f"key {key}{shown}: {message}"
+    return text + (f" (and {len(others)} more)" if others else "")
+
+
+def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The model whose keys are allowed at a location such as ``("datasets", 0)``; None where it cannot be told."""
+    model: type[BaseModel] = Config
+    for step in location:
+        if isinstance(step, int):
+            continue
+        field = model.model_fields.get(step)
+        if field is None:
+            return None
+        found = [kind for kind in _flatten(field.annotation) if issubclass(kind, BaseModel)]
+        if not found:
+            return None
+        model = found[0]
+    return model
+
+
+def _flatten(annotation: Any) -> list[type]:
+    inner = getattr(annotation, "__args__", ())
+    if not inner:
+        return [annotation] if isinstance(annotation, type) else []
+    return [kind for argument in inner for kind in _flatten(argument)]
+
+
+def resolve_path(path: str, folders: tuple[Path, ...]) -> Path:
+    """An existing path, looked up in each folder in turn; raises InputError that names every place tried."""
+    tried = [folder / Path(path).expanduser() for folder in folders]
+    for candidate in tried:
+        if candidate.exists():
+            return candidate
+    raise InputError(f"{path}: no such file or folder; looked at {', '.join(map(str, dict.fromkeys(tried)))}")

@@ -1,0 +1,1 @@
+"""How an untrusted command runs on a source tree, and how trees and environments are made."""

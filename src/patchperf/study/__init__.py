@@ -1,0 +1,1 @@
+"""What the benchmark knows: instances, predictions, test identifiers, commands, probes, solutions."""
