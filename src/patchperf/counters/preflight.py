@@ -1,0 +1,149 @@
+"""Which instruction counter to use: tried out before anything is measured, where it will have to work."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from patchperf.counters.cirron import Cirron
+from patchperf.counters.none import NoCounter
+from patchperf.counters.perf import Perf
+from patchperf.counters.protocol import INPROCESS, Backend, Count, Counter
+from patchperf.errors import MachineError
+from patchperf.sandbox.protocol import Command, Limits, Sandbox
+
+Wanted = Literal["auto", "cirron", "perf", "none"]
+Attempt = Callable[[Backend], str | None]
+"""Tries a backend out: None if it really counts, else why it does not."""
+
+COUNTERS: dict[Backend, Counter] = {"cirron": Cirron(), "perf": Perf(), "none": NoCounter()}
+WORKS = "counts"
+TIMEOUT = 60.0
+WORK_RATIO = 4
+_COUNTS = TypeAdapter(list[Count])
+_PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+
+
+class Choice(BaseModel):
+    """The backend to measure with, why, and what became of each backend that was considered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backend: Backend
+    reason: str
+    tried: dict[Backend, str]
+
+
+def choose(wanted: Wanted, attempt: Attempt) -> Choice:
+    """The counter to use.
+
+    ``auto`` is cirron if it really counts, else perf if it really counts, else none, and the reason then says loudly
+    what is lost. cirron needs the hardware event that perf reads, so it is not installed where perf finds none. Raises
+    MachineError when a backend was asked for by name and does not count.
+    """
+    if wanted == "none":
+        return Choice(backend="none", reason="no instruction counter asked for: wall time only", tried={})
+    if wanted != "auto":
+        problem = attempt(wanted)
+        if problem is not None:
+            perf = attempt("perf") if wanted == "cirron" else None
+            problem = f"{problem}; the event itself: {perf}" if perf else problem
+            raise MachineError(f"counter {wanted} does not count here: {problem}; set counter to auto or none")
+        return Choice(backend=wanted, reason=f"{wanted} was asked for and counts", tried={wanted: WORKS})
+    perf = attempt("perf")
+    if perf is not None:
+        tried: dict[Backend, str] = {"perf": perf, "cirron": "not tried: it needs the hardware event that perf lacks"}
+        lost = f"NO INSTRUCTION COUNTS, WALL TIME ONLY: perf does not count here: {perf}"
+        return Choice(backend="none", reason=lost, tried=tried)
+    cirron = attempt("cirron")
+    if cirron is not None:
+        return Choice(
+            backend="perf", reason=f"cirron does not count here: {cirron}", tried={"perf": WORKS, "cirron": cirron}
+        )
+    return Choice(backend="cirron", reason="cirron counts", tried={"perf": WORKS, "cirron": WORKS})
+
+
+def on_host(cache: Path, python: Path) -> Attempt:
+    """Trying out with a Python of this machine, outside any sandbox."""
+
+    def attempt(backend: Backend) -> str | None:
+        try:
+            folder = COUNTERS[backend].prepare(cache, python)
+        except MachineError as error:
+            return str(error)
+        argv = [str(python), "-B", *_arguments(str(INPROCESS), backend, folder)]
+        try:
+            done = subprocess.run(
+                argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"trying it out took more than {TIMEOUT:.0f} s"
+        return _verdict(backend, done.stdout)
+
+    return attempt
+
+
+def in_sandbox(sandbox: Sandbox, limits: Limits, cache: Path, python: Path, readable: tuple[Path, ...]) -> Attempt:
+    """Trying out where the measuring will happen: a sandbox may forbid what its host allows.
+
+    ``readable`` are the folders that the Python lives in.
+    """
+
+    def attempt(backend: Backend) -> str | None:
+        try:
+            folder = COUNTERS[backend].prepare(cache, python)
+        except MachineError as error:
+            return str(error)
+        with tempfile.TemporaryDirectory() as tree:
+            command = Command(
+                argv=(str(python), *_arguments(f"{sandbox.layout.tools}/{INPROCESS.name}", backend, folder)),
+                tree=Path(tree),
+                environment={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+                tools=INPROCESS.parent,
+                readable=(*readable, *([folder] if folder else [])),
+                timeout=TIMEOUT,
+            )
+            done = sandbox.run(command, limits)
+        if done.ended != "exit":
+            return f"trying it out was stopped: {done.ended} after {done.seconds:.0f} s"
+        return _verdict(backend, done.output)
+
+    return attempt
+
+
+def judge(counter: Counter, first: Count, second: Count) -> str | None:
+    """Why two readings, the second of four times the work, are not those of a working counter; None if they are."""
+    for count in (first, second):
+        problem = counter.distrust(count)
+        if problem is not None:
+            return problem
+    small, large = first.value, second.value
+    if small is None or large is None or WORK_RATIO / 2 <= large / small <= WORK_RATIO * 2:
+        return None
+    return f"counts do not follow the work: {small}, then {large} for {WORK_RATIO} times as much"
+
+
+def _arguments(script: str, backend: Backend, folder: Path | None) -> list[str]:
+    return [script, backend, *([str(folder)] if folder else [])]
+
+
+def _verdict(backend: Backend, output: str) -> str | None:
+    lines = output.strip().splitlines()
+    try:
+        first, second = _COUNTS.validate_json(lines[-1] if lines else "")
+    except ValueError:
+        return f"trying it out printed no counts: {lines[-1] if lines else 'nothing'}"
+    problem = judge(COUNTERS[backend], first, second)
+    return f"{problem} ({_paranoia()})" if problem is not None and backend == "perf" else problem
+
+
+def _paranoia() -> str:
+    try:
+        return f"kernel.perf_event_paranoid is {_PARANOID.read_text().strip()}"
+    except OSError:
+        return "this kernel has no perf events"

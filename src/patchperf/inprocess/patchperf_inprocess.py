@@ -1,0 +1,789 @@
+"""Runs inside the measured Python: repeats one test function and writes down everything it knows of itself.
+
+``measured`` goes outermost on the test function. ``spec.json`` beside this file says what to do when it is called:
+
+    mode       "probe", "trial", "calibrate" or "replicate"
+    warmup     calls before anything else, in a plain loop
+    out        file to which one JSON line is appended when all is done
+    token      echoed in the line (optional)
+    socket     name of a socket beside ``out`` to connect to when done (optional): so the kernel tells the other side
+               which process this is, in its own numbering
+    marker     probe: what the two marker lines on file descriptor 2 carry
+    trial_seconds              trial, calibrate: batches double until one takes this long
+    min_seconds, max_seconds   calibrate: the window of the loop
+    repetitions                replicate: length of the loop
+    counter, counter_folder    replicate: "none", "perf" or "cirron", and the folder cirron was prepared in
+
+This one file is copied next to whatever Python a project needs: Python 3.5 syntax, standard library only. What it
+needs of ``os`` and ``time`` is taken at import and kept in a class, because test suites fake clocks and file systems by
+replacing what they find in modules.
+"""
+
+# ruff: noqa: E402  (the clock starts before the other imports)
+import time
+
+_IMPORT_STARTED = time.perf_counter()
+
+import errno
+import fcntl
+import functools
+import gc
+import inspect
+import itertools
+import json
+import keyword
+import math
+import operator
+import os
+import resource
+import struct
+import sys
+import types
+import zlib
+
+FORMAT = 1
+TEXT_LIMIT = 300
+ARGUMENT_LIMIT = 200
+
+
+class _System:
+    close = os.close
+    environ = os.environ
+    getpid = os.getpid
+    ioctl = fcntl.ioctl
+    listdir = os.listdir
+    open = os.open
+    read = os.read
+    write = os.write
+    usage = resource.getrusage
+    seconds = time.perf_counter
+    if hasattr(time, "perf_counter_ns"):
+        clock, clock_name, clock_unit = time.perf_counter_ns, "perf_counter_ns", 1
+    else:
+        clock, clock_name, clock_unit = time.perf_counter, "perf_counter", 1000000000
+
+
+_invocations = itertools.count(1)
+
+
+def measured(function):
+    """Make a test function run the mode of ``spec.json`` when it is called; signature and attributes stay its own.
+
+    Coroutine functions stay coroutine functions. A generator test, or a plain function that returns something still to
+    be awaited, is refused with TypeError and a record: calling it runs nothing. Whatever the body raises is recorded
+    and raised unchanged; the value returned is the last call's.
+    """
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(measured(function.__func__))
+    spec = _load_spec()
+
+    if _is_generator_function(function):
+
+        def call(*args, **kwargs):
+            with _Run(spec):
+                raise _RefusedError("a generator test cannot be repeated, since calling it runs nothing")
+
+    elif inspect.iscoroutinefunction(function):
+
+        async def call(*args, **kwargs):
+            value = None
+            with _Run(spec) as run:
+                loops, arguments = run.compile("async def", "await function", function, args, kwargs)
+                for step in run.steps():
+                    step.begin()
+                    taken, value = await loops[step.loop](function, step.calls, _System.clock, *arguments)
+                    step.end()
+                    step.taken = taken
+            return value
+
+    else:
+
+        def call(*args, **kwargs):
+            value = None
+            with _Run(spec) as run:
+                loops, arguments = run.compile("def", "function", function, args, kwargs)
+                for step in run.steps():
+                    step.begin()
+                    taken, value = loops[step.loop](function, step.calls, _System.clock, *arguments)
+                    step.end()
+                    step.taken = taken
+                    if inspect.isawaitable(value) or inspect.isgenerator(value):
+                        raise _RefusedError("calling the test only returned something to be awaited or iterated")
+            return value
+
+    return functools.wraps(function)(call)
+
+
+class _RefusedError(TypeError):
+    pass
+
+
+def _is_generator_function(function):
+    is_async_generator = getattr(inspect, "isasyncgenfunction", lambda _: False)
+    return inspect.isgeneratorfunction(function) or is_async_generator(function)
+
+
+def _load_spec():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spec.json")
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+# ---------------------------------------------------------------------------------------------------------- the loops
+
+_LOOPS = """\
+{define} warm(function, calls, clock{names}):
+    spent = []
+    note = spent.append
+    value = None
+    for _ in calls:
+        start = clock()
+        value = {call}
+        note(clock() - start)
+    return spent, value
+
+{define} loop(function, calls, clock{names}):
+    value = None
+    start = clock()
+    for _ in calls:
+        value = {call}
+    return clock() - start, value
+"""
+
+
+def compile_loops(define, call, function, args, kwargs):
+    """The loops for calls of exactly this shape, their bound arguments, and the shape as text.
+
+    A call through ``*args, **kwargs`` costs tens of nanoseconds more than the call itself, so source text for the given
+    number of arguments and the given keywords is compiled. Only keywords that are no identifiers, or more arguments
+    than old Pythons can spell out, go through the general form, and the shape says so.
+
+    The loops get the globals of the function, although they use none: up to Python 3.9 a call into other globals looks
+    up the built-ins anew, which takes ten nanoseconds.
+    """
+    keywords = sorted(kwargs)
+    plain = all(name.isidentifier() and not keyword.iskeyword(name) for name in keywords)
+    if plain and len(args) + len(kwargs) <= ARGUMENT_LIMIT:
+        positional = ["a{}".format(index) for index in range(len(args))]
+        named = ["k{}".format(index) for index in range(len(keywords))]
+        passed = positional + ["{}=k{}".format(name, index) for index, name in enumerate(keywords)]
+        names, arguments = positional + named, list(args) + [kwargs[name] for name in keywords]
+        shape = ", ".join(["_"] * len(positional) + ["{}=_".format(name) for name in keywords])
+    else:
+        passed, names, arguments, shape = ["*a", "**k"], ["a", "k"], [args, kwargs], "*_, **_"
+    source = _LOOPS.format(
+        define=define,
+        names="".join(", " + name for name in names),
+        call="{}({})".format(call, ", ".join(passed)),
+    )
+    namespace = {}
+    exec(compile(source, "<patchperf loop>", "exec"), namespace)
+    home = function.__globals__ if isinstance(function, types.FunctionType) else namespace
+    loops = {name: types.FunctionType(namespace[name].__code__, home, name) for name in ("warm", "loop")}
+    return loops, arguments, shape
+
+
+# ------------------------------------------------------------------------------------------------------------ one run
+
+
+def _nothing():
+    return None
+
+
+class _Step:
+    """Calls to make in one of the loops, what to do right before and after, and what they took (clock units)."""
+
+    def __init__(self, stage, count, loop="loop", begin=_nothing, end=_nothing):
+        self.stage = stage
+        self.count = count
+        self.loop = loop
+        self.begin = begin
+        self.end = end
+        self.calls = itertools.repeat(None, count)
+        self.taken = None
+
+    @property
+    def started(self):
+        return self.count - operator.length_hint(self.calls)
+
+    @property
+    def ns(self):
+        return _ns(self.taken)
+
+
+def _ns(taken):
+    return round(taken * _System.clock_unit)
+
+
+class _Run:
+    """One invocation of the test function: hands out steps, and appends its record however it ends."""
+
+    def __init__(self, spec):
+        self.entered = _System.seconds()
+        self.spec = spec
+        self.taken = []
+        self.generator = None
+        invocation = next(_invocations)
+        self.mode = _MODES[spec["mode"]] if invocation == 1 else _again
+        self.record = {
+            "format": FORMAT,
+            "token": spec.get("token"),
+            "invocation": invocation,
+            "mode": spec["mode"],
+            "warmup": 0,
+            "warmup_ns": [],
+            "first_call_ns": None,
+            "repetitions": 0,
+            "wall_ns": None,
+            "seconds_per_repetition": None,
+            "batches": [],
+            "steps": [],
+            "counter": None,
+            "import_path": None,
+            "announced": None,
+            "before": None,
+            "after": None,
+            "call_shape": None,
+            "asynchronous": None,
+            "failed": None,
+        }
+        self.record.update(_identity())
+
+    def compile(self, define, call, function, args, kwargs):
+        loops, arguments, self.record["call_shape"] = compile_loops(define, call, function, args, kwargs)
+        self.record["asynchronous"] = define != "def"
+        return loops, arguments
+
+    def steps(self):
+        self.generator = self.mode(self.spec, self.record)
+        for step in self.generator:
+            self.taken.append(step)
+            yield step
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is not None:
+            self.record["failed"] = self._failure(kind, error)
+        if self.generator is not None:
+            self.generator.close()
+        self.record["after"] = self.record["after"] or _snapshot()
+        self.record["harness_ns"] = self._harness_ns()
+        if self.spec.get("socket"):
+            self.record["announced"] = _announce(os.path.dirname(self.spec["out"]), self.spec["socket"])
+        _append(self.spec["out"], self.record)
+        return False
+
+    def _failure(self, kind, error):
+        earlier = sum(step.started for step in self.taken[:-1])
+        last = self.taken[-1] if self.taken else None
+        refused = isinstance(error, _RefusedError)
+        return {
+            "stage": "refused" if refused else (last.stage if last else "start"),
+            "call": earlier + last.started if last else 0,
+            "call_of_stage": last.started if last else 0,
+            "type": _name(kind),
+            "text": _text(error),
+            "error": _describe(error),
+            "skipped": _is_skip(kind),
+        }
+
+    def _harness_ns(self):
+        """What this module took: import and invocation, less the calls of the body (unknown if one of them raised)."""
+        if any(step.taken is None for step in self.taken):
+            return None
+        body = sum(sum(step.taken) if step.loop == "warm" else step.taken for step in self.taken)
+        return round((_IMPORT_SECONDS + _System.seconds() - self.entered) * 1e9) - _ns(body)
+
+
+def _text(error):
+    try:
+        return _printable(str(error)[:TEXT_LIMIT])
+    except Exception as problem:
+        return "<text unavailable: {}>".format(type(problem).__name__)
+
+
+def _printable(text):
+    """Text as it is, but what no encoding takes written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _describe(error):
+    """Type and text on one line."""
+    text = " ".join(_text(error).split())
+    return "{}: {}".format(_name(type(error)), text) if text else _name(type(error))
+
+
+def _name(kind):
+    return kind.__name__ if kind.__module__ == "builtins" else "{}.{}".format(kind.__module__, kind.__qualname__)
+
+
+def _is_skip(kind):
+    return any(
+        (base.__name__ == "SkipTest" and base.__module__ == "unittest.case")
+        or (base.__name__ == "Skipped" and base.__module__.startswith(("builtins", "_pytest")))
+        for base in kind.__mro__
+    )
+
+
+def _announce(folder, name):
+    """Connect to a socket and let go; None, or why that failed."""
+    import _socket  # noqa: PLC0415  (the class that test suites do not replace)
+
+    descriptor = None
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        descriptor = _System.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        connection.connect("/proc/self/fd/{}/{}".format(descriptor, name))
+    except OSError as problem:
+        return _describe(problem)
+    else:
+        return None
+    finally:
+        connection.close()
+        if descriptor is not None:
+            _System.close(descriptor)
+
+
+def _append(path, record):
+    line = (json.dumps(record, sort_keys=True) + "\n").encode("ascii")
+    descriptor = _System.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        while line:
+            line = line[_System.write(descriptor, line) :]
+    finally:
+        _System.close(descriptor)
+
+
+# ---------------------------------------------------------------------------------------------------------- the modes
+
+
+def _warm_up(spec, record):
+    if spec["warmup"]:
+        step = _Step("warmup", spec["warmup"], loop="warm")
+        yield step
+        record["warmup_ns"] = [_ns(taken) for taken in step.taken]
+        record["warmup"] = len(record["warmup_ns"])
+        record["first_call_ns"] = record["warmup_ns"][0]
+
+
+def _probe(spec, record):
+    for step in _warm_up(spec, record):
+        yield step
+    record["before"] = _snapshot()
+    lines = ["PATCHPERF {} {}\n".format(spec["marker"], word).encode("ascii") for word in ("begin", "end")]
+    begin, end = [functools.partial(_System.write, 2, line) for line in lines]
+    step = _Step("marked", 1, begin=begin, end=end)
+    yield step
+    record["repetitions"], record["wall_ns"] = step.started, step.ns
+    record["import_path"] = sorted(_printable(str(path)) for path in sys.path_importer_cache)
+
+
+def _trial(spec, record):
+    for step in _warm_up(spec, record):
+        yield step
+    record["before"] = _snapshot()
+    for step in _batches(spec, record):
+        yield step
+
+
+def _batches(spec, record):
+    count = 1
+    while True:
+        step = _Step("trial", count)
+        yield step
+        record["batches"].append([count, step.ns])
+        if step.ns >= spec["trial_seconds"] * 1e9:
+            break
+        count *= 2
+    record["repetitions"], record["wall_ns"] = step.started, step.ns
+    record["seconds_per_repetition"] = seconds_per_repetition(record["batches"])
+
+
+def seconds_per_repetition(batches):
+    """The best of the last three of a trial's doubling batches, (count, ns): one of them may have been disturbed."""
+    return min(max(ns, 1) / 1e9 / count for count, ns in batches[-3:])
+
+
+def _calibrate(spec, record):
+    for step in _trial(spec, record):
+        yield step
+    low, high = spec["min_seconds"], spec["max_seconds"]
+    timed = []
+    count = first_count(record["seconds_per_repetition"], low, high)
+    while count is not None:
+        step = _Step("calibrate", count)
+        yield step
+        timed.append((count, step.ns / 1e9))
+        record["steps"].append([count, step.ns])
+        count = next_count(timed, low, high)
+    record["repetitions"] = settled_count(timed, low, high)
+    record["wall_ns"] = [ns for count, ns in record["steps"] if count == record["repetitions"]][-1]
+
+
+def first_count(seconds_per_repetition, low, high):
+    """Repetitions to start from (int, >= 1): halved from the middle of the window (geometric) until below it."""
+    aim = math.sqrt(low * high)
+    while aim >= low:
+        aim /= 2
+    return max(1, int(aim / seconds_per_repetition))
+
+
+def next_count(timed, low, high):
+    """The count to time next, or None when settled; ``timed`` has (count, seconds) of every step so far.
+
+    Doubled while the loop is too short. After a step beyond the window, the middle between the largest count that was
+    too short and the smallest that was too long, until no count is left between them.
+    """
+    count, seconds = timed[-1]
+    if low <= seconds <= high:
+        return None
+    too_long = [n for n, taken in timed if taken > high]
+    if not too_long:
+        return 2 * count
+    too_short = max([0] + [n for n, taken in timed if taken < low])
+    middle = (too_short + min(too_long)) // 2
+    return middle if too_short < middle < min(too_long) else None
+
+
+def settled_count(timed, low, high):
+    """The last count if its loop fell into the window, else the smallest whose loop was too long."""
+    count, seconds = timed[-1]
+    return count if low <= seconds <= high else min(n for n, taken in timed if taken > high)
+
+
+def _replicate(spec, record):
+    counter = open_counter(spec["counter"], spec.get("counter_folder"))
+    try:
+        for step in _warm_up(spec, record):
+            yield step
+        record["before"] = _snapshot()
+        step = _Step("loop", spec["repetitions"], begin=counter.start, end=counter.stop)
+        yield step
+        record["after"] = _snapshot()
+        record["counter"] = counter.reading()
+        record["repetitions"], record["wall_ns"] = step.started, step.ns
+    finally:
+        counter.close()
+
+
+def _again(spec, record):
+    """A further invocation in one process (a parameter, a rerun): one plain call and a line that tells of it."""
+    step = _Step("again", 1)
+    yield step
+    record["repetitions"], record["wall_ns"] = step.started, step.ns
+
+
+_MODES = {"probe": _probe, "trial": _trial, "calibrate": _calibrate, "replicate": _replicate}
+
+
+# --------------------------------------------------------------------------------------- what a process knows of itself
+
+
+def _read(path):
+    """Text of a file in /proc or /sys; None where the sandbox or the kernel does not show it."""
+    content = _read_bytes(path)
+    return None if content is None else content.decode("utf-8", "backslashreplace")
+
+
+def _read_bytes(path):
+    chunks = []
+    try:
+        descriptor = _System.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        while not chunks or chunks[-1]:
+            chunks.append(_System.read(descriptor, 65536))
+    except OSError:
+        return None
+    finally:
+        _System.close(descriptor)
+    return b"".join(chunks)
+
+
+def _status(name):
+    for line in (_read("/proc/self/status") or "").splitlines():
+        if line.startswith(name + ":"):
+            return line.split(":", 1)[1].strip()
+    return None
+
+
+def _stat_fields():
+    """Fields of /proc/self/stat from the third (state) on, after the command name that may hold blanks."""
+    return (_read("/proc/self/stat") or "").rpartition(")")[2].split()
+
+
+def _identity():
+    fields = _stat_fields()
+    start_ticks = int(fields[19]) if fields else None
+    uptime = _read("/proc/uptime")
+    startup = None
+    if uptime and start_ticks is not None:
+        startup = round(float(uptime.split()[0]) - start_ticks / float(os.sysconf("SC_CLK_TCK")), 2)
+    environment = _read_bytes("/proc/self/environ")
+    return {
+        "pid": _System.getpid(),
+        "start_ticks": start_ticks,
+        "startup_seconds": startup,
+        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+        "implementation": sys.implementation.name,
+        "hash_seed": _System.environ.get("PYTHONHASHSEED"),
+        "hash_randomization": int(sys.flags.hash_randomization),
+        "environment_bytes": None if environment is None else len(environment),
+        "environment_crc32": None if environment is None else zlib.crc32(environment),
+        "address_randomization": (_read("/proc/sys/kernel/randomize_va_space") or "").strip() or None,
+        "clock": _System.clock_name,
+        "gc_enabled": gc.isenabled(),
+    }
+
+
+def _snapshot():
+    usage = _System.usage(resource.RUSAGE_SELF)
+    return {
+        "voluntary_switches": usage.ru_nvcsw,
+        "involuntary_switches": usage.ru_nivcsw,
+        "minor_faults": usage.ru_minflt,
+        "major_faults": usage.ru_majflt,
+        "user_seconds": usage.ru_utime,
+        "system_seconds": usage.ru_stime,
+        "threads": _threads(),
+        "gc_counts": list(gc.get_count()) if hasattr(gc, "get_count") else None,
+        "gc_collections": [stat["collections"] for stat in gc.get_stats()] if hasattr(gc, "get_stats") else None,
+        "cpus_allowed": _status("Cpus_allowed_list"),
+        "cgroup": (_read("/proc/self/cgroup") or "").strip() or None,
+        "steal_seconds": _steal_seconds(),
+        "frequency_khz": _frequency_khz(),
+    }
+
+
+def _threads():
+    try:
+        return len(_System.listdir("/proc/self/task"))
+    except OSError:
+        return None
+
+
+def _steal_seconds():
+    """Time that the hypervisor took from all CPUs together since boot."""
+    line = (_read("/proc/stat") or "").split("\n", 1)[0].split()
+    return int(line[8]) / float(os.sysconf("SC_CLK_TCK")) if len(line) > 8 else None
+
+
+def _frequency_khz():
+    fields = _stat_fields()
+    if len(fields) < 37:
+        return None
+    text = _read("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq".format(fields[36]))
+    return int(text) if text else None
+
+
+# ------------------------------------------------------------------------------------------------------------- counters
+
+PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS = 0, 1
+_PERF_EVENT_OPEN = {"x86_64": 298, "i686": 336, "aarch64": 241, "riscv64": 241, "s390x": 331}
+_FORMAT_TOTAL_TIMES = 1 | 2
+_DISABLED, _INHERIT, _PINNED, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1, 1 << 1, 1 << 2, 1 << 5, 1 << 6
+_ATTR_SIZE, _CLOEXEC = 64, 8
+_ENABLE, _DISABLE = 0x2400, 0x2401
+_PERF_ERRORS = {
+    "ENOENT": "this machine has no such hardware counter (no PMU)",
+    "ENODEV": "this machine has no such hardware counter (no PMU)",
+    "EOPNOTSUPP": "this machine has no such hardware counter (no PMU)",
+    "EACCES": "the kernel does not permit it",
+    "EPERM": "the kernel or a system call filter does not permit it",
+    "ENOSYS": "the kernel or a system call filter does not know it",
+}
+
+
+def open_counter(backend, folder=None):
+    """The counter of that name, off; where it cannot be had, one whose reading says why."""
+    try:
+        return _COUNTERS[backend](folder)
+    except Exception as problem:
+        return _Broken(backend, problem)
+
+
+class _Counter:
+    backend = "none"
+    problem = None
+
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def close(self):
+        pass
+
+    def reading(self):
+        return self._reading()
+
+    def _reading(self, value=None, enabled=None, running=None, events=0):
+        return {
+            "backend": self.backend,
+            "value": value,
+            "time_enabled_ns": enabled,
+            "time_running_ns": running,
+            "events": events,
+            "problem": self.problem,
+        }
+
+
+class _Broken(_Counter):
+    def __init__(self, backend, problem):
+        self.backend = backend
+        self.problem = getattr(problem, "strerror", None) or _describe(problem)
+
+
+class PerfCounter(_Counter):
+    """A kernel event in user mode, over every thread there is and every thread or child process to come.
+
+    One pinned event per existing thread, each inherited by what that thread starts; values and times are summed.
+    """
+
+    backend = "perf"
+
+    def __init__(self, kind=PERF_TYPE_HARDWARE, event=PERF_COUNT_HW_INSTRUCTIONS):
+        self.descriptors = []
+        machine = os.uname().machine
+        if machine not in _PERF_EVENT_OPEN:
+            raise OSError("no system call number known for {}".format(machine))
+        for thread in sorted(map(int, _System.listdir("/proc/self/task"))):
+            try:
+                self.descriptors.append(_perf_event_open(_PERF_EVENT_OPEN[machine], kind, event, thread))
+            except ProcessLookupError:
+                continue
+            except OSError:
+                self.close()
+                raise
+
+    def start(self):
+        """Count from here."""
+        for descriptor in self.descriptors:
+            _System.ioctl(descriptor, _ENABLE, 0)
+
+    def stop(self):
+        """Count no more."""
+        for descriptor in self.descriptors:
+            _System.ioctl(descriptor, _DISABLE, 0)
+
+    def reading(self):
+        """What was counted between start and stop."""
+        values = []
+        for descriptor in self.descriptors:
+            read = _System.read(descriptor, 24)
+            if len(read) != 24:
+                self.problem = "the event lost its counter (pinned, but none was free)"
+                return self._reading(events=len(self.descriptors))
+            values.append(struct.unpack("=QQQ", read))
+        value, enabled, running = (sum(column) for column in zip(*values))  # noqa: B905
+        return self._reading(value, enabled, running, len(values))
+
+    def close(self):
+        """Give the descriptors back."""
+        while self.descriptors:
+            _System.close(self.descriptors.pop())
+
+
+def _perf_event_open(number, kind, event, thread):
+    import ctypes  # noqa: PLC0415  (only the processes that count pay for it)
+
+    flags = _DISABLED | _INHERIT | _PINNED | _EXCLUDE_KERNEL | _EXCLUDE_HV
+    attributes = struct.pack("=IIQQQQQIIQ", kind, _ATTR_SIZE, event, 0, 0, _FORMAT_TOTAL_TIMES, flags, 0, 0, 0)
+    buffer = ctypes.create_string_buffer(attributes, _ATTR_SIZE)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    descriptor = libc.syscall(
+        ctypes.c_long(number),
+        buffer,
+        ctypes.c_long(thread),
+        ctypes.c_long(-1),
+        ctypes.c_long(-1),
+        ctypes.c_ulong(_CLOEXEC),
+    )
+    if descriptor < 0:
+        code = ctypes.get_errno()
+        name = errno.errorcode.get(code, str(code))
+        raise OSError(code, "perf_event_open: {} ({})".format(_PERF_ERRORS.get(name, os.strerror(code)), name))
+    return int(descriptor)
+
+
+class CirronCounter(_Counter):
+    """One cirron Collector around the whole loop: it counts the calling thread; each Collector leaks descriptors."""
+
+    backend = "cirron"
+
+    def __init__(self, folder):
+        self.collector = load_cirron(folder).Collector(measure_overhead=False)
+
+    def start(self):
+        """Count from here."""
+        try:
+            self.collector.__enter__()
+        except Exception as problem:
+            self.problem = _describe(problem)
+
+    def stop(self):
+        """Count no more."""
+        if self.problem is None:
+            self.collector.__exit__(None, None, None)
+
+    def reading(self):
+        """What was counted between start and stop."""
+        if self.problem is not None:
+            return self._reading()
+        counters = self.collector.counters
+        return self._reading(int(counters.instruction_count), int(counters.time_enabled_ns), None, 1)
+
+
+def load_cirron(folder):
+    """The module ``cirron/cirron.py`` of a folder; compiles its library with c++ if that is not there yet.
+
+    Loaded by its path, without the package: its other modules need Python 3.8 and are not used. It asks
+    ``pkg_resources``, which new setuptools no longer have, for one path; for the time of the import a stand-in answers.
+    """
+    import importlib.util  # noqa: PLC0415
+
+    path = os.path.join(folder, "cirron", "cirron.py")
+    stand_in = types.ModuleType("pkg_resources")
+    stand_in.resource_filename = lambda _, name: os.path.join(os.path.dirname(path), name)
+    spec = importlib.util.spec_from_file_location("cirron_collector", path)
+    module = importlib.util.module_from_spec(spec)
+    real = sys.modules.get("pkg_resources")
+    sys.modules["pkg_resources"] = stand_in
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        if real is None:
+            del sys.modules["pkg_resources"]
+        else:
+            sys.modules["pkg_resources"] = real
+    return module
+
+
+_COUNTERS = {"none": lambda _: _Counter(), "perf": lambda _: PerfCounter(), "cirron": CirronCounter}
+
+
+def try_counter(backend, folder=None):
+    """Readings of two loops, the second four times the first: what really counts grows in that proportion."""
+    readings = []
+    for repetitions in (100000, 400000):
+        counter = open_counter(backend, folder)
+        try:
+            counter.start()
+            for _ in itertools.repeat(None, repetitions):
+                pass
+            counter.stop()
+            readings.append(counter.reading())
+        finally:
+            counter.close()
+    return readings
+
+
+_IMPORT_SECONDS = time.perf_counter() - _IMPORT_STARTED
+
+if __name__ == "__main__":
+    print(json.dumps(try_counter(*sys.argv[1:])))

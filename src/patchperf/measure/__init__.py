@@ -1,0 +1,1 @@
+"""Measuring a case: calibration, the schedule of replicates, the journal, the records. Knows no benchmark."""

@@ -1,0 +1,49 @@
+"""How many repetitions a case gets: N is anchored on its fastest solution, the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
+
+WindowPosition = Literal["below", "inside", "above"]
+TRIAL_SHARE = 0.1
+TRIAL_FLOOR_SECONDS = 0.02
+
+
+class Window(BaseModel):
+    """Where the fastest solution's measured loop has to fall, in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_seconds: PositiveFloat
+    max_seconds: PositiveFloat
+
+    @model_validator(mode="after")
+    def _doubling_lands(self) -> Window:
+        if self.max_seconds < 2 * self.min_seconds:
+            raise ValueError("max_seconds must be at least twice min_seconds, or doubling can step over the window")
+        return self
+
+    @property
+    def trial_seconds(self) -> float:
+        """How long a trial's last batch takes at least: a small part of the window, but more than a few time slices."""
+        return max(TRIAL_FLOOR_SECONDS, TRIAL_SHARE * self.min_seconds)
+
+    def position(self, seconds: float) -> WindowPosition:
+        """Where a loop's time lies."""
+        if seconds < self.min_seconds:
+            return "below"
+        return "inside" if seconds <= self.max_seconds else "above"
+
+
+def fastest(seconds_per_repetition: Mapping[str, float]) -> str:
+    """The solution with the shortest repetition; of equal ones the first by name."""
+    return min(sorted(seconds_per_repetition), key=seconds_per_repetition.__getitem__)
+
+
+def beyond(seconds_per_repetition: Mapping[str, float], repetitions: int, timeout: float) -> dict[str, float]:
+    """Solutions whose loop alone, by their trial, would take longer than a replicate may: predicted seconds."""
+    predicted = {solution: seconds * repetitions for solution, seconds in seconds_per_repetition.items()}
+    return {solution: seconds for solution, seconds in predicted.items() if seconds > timeout}

@@ -1,0 +1,345 @@
+"""Measuring one case: trials, calibration, and all its replicates, each a fresh process, each in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from patchperf.counters.none import NoCounter
+from patchperf.counters.protocol import Counter
+from patchperf.errors import InputError, PatchperfError
+from patchperf.measure.calibration import Window, beyond, fastest
+from patchperf.measure.identity import SOCKET, awaited_caller
+from patchperf.measure.journal import Entry, Journal, Stage, open_journal
+from patchperf.measure.records import Record, records_of
+from patchperf.measure.schedule import Slot, environment, order, padding
+from patchperf.measure.self_report import Mode, SelfReport
+from patchperf.measure.tools import RESULT, read_results, write_tools
+from patchperf.measure.verdict import Promise, judge
+from patchperf.sandbox.files import erase
+from patchperf.sandbox.protocol import Command, Completed, Limits, Sandbox
+
+TAIL_CHARACTERS = 4000
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One distinct correct patch, as a prepared tree with the decorated test in it."""
+
+    id: str
+    sources: tuple[str, ...]
+    tree: Path
+    tree_digest: str
+
+
+@dataclass(frozen=True)
+class CasePlan:
+    """All that decides a case's measurement.
+
+    ``digest`` covers everything here that can change a value: under another digest all is measured again.
+    ``environment`` has PYTHONPATH with the sandbox's tools folder on it; ``passed`` gives None if the test's runner
+    reported exactly one passed test, else what it reported. ``counter_folder`` is what ``counter.prepare`` returned.
+    ``timeout`` is for each process, in seconds; ``attempts`` the number of runs that a single replicate, trial or
+    calibration may take.
+    """
+
+    instance_id: str
+    digest: str
+    solutions: tuple[Solution, ...]
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    passed: Callable[[Completed], str | None]
+    warmup: int
+    window: Window
+    replicates: int
+    attempts: int
+    seed: int
+    timeout: float
+    readable: tuple[Path, ...] = ()
+    counter: Counter = field(default_factory=NoCounter)
+    counter_folder: Path | None = None
+    isolation: str = "none"
+    host: str = field(default_factory=platform.node)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A process of the case has ended: ``done`` of ``total`` that are needed; ``void`` if it has to be repeated."""
+
+    instance_id: str
+    stage: Stage
+    solution: str
+    done: int
+    total: int
+    void: str | None
+
+
+class UnmeasurableError(PatchperfError):
+    """A case that cannot be measured: the others go on.
+
+    ``reason`` is a short code for the ledger, ``evidence`` one line, ``records`` what was measured of the case so far,
+    void or not.
+    """
+
+    def __init__(self, instance_id: str, solution: str, reason: str, evidence: str, journal: Path) -> None:
+        super().__init__(
+            f"{instance_id}: solution {solution} cannot be measured: {evidence}; delete {journal} to try again"
+        )
+        self.instance_id = instance_id
+        self.solution = solution
+        self.reason = reason
+        self.evidence = evidence
+        self.records: list[Record] = []
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One process to run until it gives a value that counts."""
+
+    stage: Stage
+    mode: Mode
+    solution: str
+    hash_seed: int
+    padding: int
+    slot: Slot | None = None
+    repetitions: int | None = None
+
+    def is_entry(self, entry: Entry) -> bool:
+        replicate = self.slot.replicate if self.slot else None
+        return (entry.stage, entry.solution, entry.replicate) == (self.stage, self.solution, replicate)
+
+    @property
+    def name(self) -> str:
+        return f"{self.stage} {self.slot.replicate}" if self.slot else self.stage
+
+
+def measure_case(
+    plan: CasePlan,
+    sandbox: Sandbox,
+    limits: Limits,
+    journal_path: Path,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> list[Record]:
+    """All records of a case, void ones included, measured now or found in its journal.
+
+    Order: a trial of every solution; N calibrated on the fastest; then the rounds of the schedule. A killed run
+    continues behind the last entry of its journal, with the N it had. Solutions whose tree has not run in this session
+    are run once before their next replicate, so that their bytecode caches are warm; that run is in the journal too.
+
+    Raises UnmeasurableError when a solution gives no valid value in ``plan.attempts`` runs, or its loop would outlast
+    the time-out; InputError for a plan without solutions or with two of one name; what ``open_journal`` and the sandbox
+    raise.
+    """
+    names = [solution.id for solution in plan.solutions]
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"{plan.instance_id}: needs solutions with distinct names, got {', '.join(names) or 'none'}")
+    with open_journal(journal_path, plan.digest) as journal:
+        run = _CaseRun(plan, sandbox, limits, journal, progress)
+        try:
+            run.measure()
+        except UnmeasurableError as error:
+            error.records = run.records()
+            raise
+        finally:
+            run.close()
+        return run.records()
+
+
+class _CaseRun:
+    """One session on one case: the journal, a scratch folder, and what has run in it so far."""
+
+    def __init__(
+        self,
+        plan: CasePlan,
+        sandbox: Sandbox,
+        limits: Limits,
+        journal: Journal,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self.plan = plan
+        self.sandbox = sandbox
+        self.limits = limits
+        self.journal = journal
+        self.progress = progress
+        self.solutions = {solution.id: solution for solution in plan.solutions}
+        self.total = len(plan.solutions) * (1 + plan.replicates) + 1
+        self.done = 0
+        self.warm: set[str] = set()
+        self.idle_since = time.perf_counter()
+        self.work = journal.path.with_suffix(".work").absolute()
+        self.close()
+        self.work.mkdir()
+
+    def close(self) -> None:
+        """Remove the scratch folder, also one that a killed session left."""
+        erase(self.work)
+
+    def measure(self) -> None:
+        plan = self.plan
+        first_layout = padding(plan.seed, 0)
+        reports = {
+            solution: self.obtain(_Job("trial", "trial", solution, 0, first_layout)) for solution in self.solutions
+        }
+        trials = {
+            solution: report.seconds_per_repetition
+            for solution, report in reports.items()
+            if report.seconds_per_repetition is not None
+        }
+        anchor = fastest(trials)
+        repetitions = self.obtain(_Job("calibration", "calibrate", anchor, 0, first_layout)).repetitions
+        for solution, seconds in beyond(trials, repetitions, plan.timeout).items():
+            needs = f"{repetitions} repetitions need about {seconds:.0f} s, a replicate may take {plan.timeout:.0f} s"
+            raise UnmeasurableError(plan.instance_id, solution, "loop-exceeds-timeout", needs, self.journal.path)
+        for slot in order(list(self.solutions), plan.replicates, plan.seed, plan.instance_id):
+            job = _Job("replicate", "replicate", slot.solution, slot.hash_seed, slot.padding, slot, repetitions)
+            self.obtain(job)
+
+    def valid(self, job: _Job) -> SelfReport | None:
+        """The report of a job that the journal already has."""
+        reports = (entry.report for entry in self.journal.entries if job.is_entry(entry) and entry.void is None)
+        return next(reports, None)
+
+    def obtain(self, job: _Job) -> SelfReport:
+        """The valid report of a job, from the journal or by running it; raises UnmeasurableError."""
+        report = self.valid(job)
+        tries = sum(job.is_entry(entry) for entry in self.journal.entries)
+        while report is None and tries < self.plan.attempts:
+            tries += 1
+            if job.stage == "replicate" and job.solution not in self.warm:
+                self.attempt(_Job("warming", "trial", job.solution, 0, padding(self.plan.seed, 0)), 1)
+            self.attempt(job, tries)
+            report = self.valid(job)
+        if report is None:
+            raise self.unmeasurable(job)
+        self.done += 1
+        return report
+
+    def unmeasurable(self, job: _Job) -> UnmeasurableError:
+        voids = [entry.void for entry in self.journal.entries if job.is_entry(entry) and entry.void]
+        evidence = f"{job.name} is void after {len(voids)} of {self.plan.attempts} attempts: {voids[-1]}"
+        code = f"{job.stage}-{voids[-1].partition(':')[0]}"
+        return UnmeasurableError(self.plan.instance_id, job.solution, code, evidence, self.journal.path)
+
+    def attempt(self, job: _Job, number: int) -> None:
+        """Run a job's process once and put it into the journal."""
+        promise = self.promise(job)
+        tools, out = self.work / "tools", self.work / "out"
+        for folder in (tools, out):
+            erase(folder)
+            folder.mkdir()
+        write_tools(tools, self.spec(job, promise))
+        command = Command(
+            argv=self.plan.argv,
+            tree=self.solutions[job.solution].tree,
+            environment=environment(self.plan.environment, job.hash_seed, job.padding),
+            out=out,
+            tools=tools,
+            readable=(*self.plan.readable, *([self.plan.counter_folder] if self.plan.counter_folder else [])),
+            timeout=self.plan.timeout,
+        )
+        started = datetime.now(UTC)
+        with awaited_caller(out) as caller:
+            completed = self.sandbox.run(command, self.limits)
+            pid = caller.pid()
+        results, not_passed = read_results(out / RESULT), self.plan.passed(completed)
+        report, void = judge(promise, completed, results, pid=pid, not_passed=not_passed)
+        now = time.perf_counter()
+        host_seconds, self.idle_since = now - self.idle_since - completed.seconds, now
+        entry = Entry(
+            digest=self.plan.digest,
+            stage=job.stage,
+            solution=job.solution,
+            attempt=number,
+            hash_seed=job.hash_seed,
+            padding=job.padding,
+            replicate=job.slot.replicate if job.slot else None,
+            order=job.slot.order if job.slot else None,
+            repetitions=job.repetitions,
+            started_at=started,
+            ended=completed.ended,
+            exit_code=completed.exit_code,
+            seconds=completed.seconds,
+            host_seconds=max(0.0, host_seconds),
+            peak_memory_mb=completed.peak_memory_mb,
+            pid=pid,
+            confinement=self.sandbox.confinement,
+            isolation=self.plan.isolation,
+            host=self.plan.host,
+            void=void,
+            output_tail=completed.output[-TAIL_CHARACTERS:] if void else "",
+            report=report,
+        )
+        self.journal.append(entry)
+        self.warm.add(job.solution)
+        done = self.done + (void is None and job.stage != "warming")
+        self.progress(Progress(self.plan.instance_id, job.stage, job.solution, done, self.total, void))
+
+    def promise(self, job: _Job) -> Promise:
+        entries = self.journal.entries
+        same_round = [
+            entry.report.environment_bytes
+            for entry in entries
+            if job.slot and entry.replicate == job.slot.replicate and entry.void is None and entry.report
+        ]
+        return Promise(
+            mode=job.mode,
+            token=_token(self.plan.digest, job),
+            warmup=self.plan.warmup,
+            hash_seed=job.hash_seed,
+            repetitions=job.repetitions,
+            counter=self.plan.counter if job.mode == "replicate" else None,
+            environment_bytes=same_round[0] if same_round else None,
+            processes=frozenset(entry.process for entry in entries if entry.process is not None),
+        )
+
+    def spec(self, job: _Job, promise: Promise) -> dict[str, Any]:
+        """What the process is told: the same bytes for every solution of a round."""
+        common = {
+            "mode": job.mode,
+            "token": promise.token,
+            "warmup": self.plan.warmup,
+            "out": f"{self.sandbox.layout.out}/{RESULT}",
+            "socket": SOCKET,
+        }
+        if job.mode == "replicate":
+            folder = self.plan.counter_folder
+            return common | {
+                "repetitions": job.repetitions,
+                "counter": self.plan.counter.backend,
+                "counter_folder": str(folder) if folder else None,
+            }
+        window = self.plan.window
+        return common | window.model_dump() | {"trial_seconds": window.trial_seconds}
+
+    def records(self) -> list[Record]:
+        entries = self.journal.entries
+        replicates = [entry for entry in entries if entry.stage == "replicate"]
+        if not replicates:
+            return []
+        calibration = next(entry for entry in entries if entry.stage == "calibration" and entry.void is None)
+        clock = calibration.report.clock if calibration.report else ""
+        return [
+            record
+            for entry in replicates
+            for record in records_of(
+                entry,
+                instance_id=self.plan.instance_id,
+                sources=self.solutions[entry.solution].sources,
+                tree_digest=self.solutions[entry.solution].tree_digest,
+                window=self.plan.window,
+                anchor=calibration.solution,
+                backend=self.plan.counter.backend,
+                clock=clock,
+            )
+        ]
+
+
+def _token(digest: str, job: _Job) -> str:
+    """Binds a result to its run without telling one solution from another."""
+    return hashlib.sha256(f"{digest} {job.name} {job.repetitions}".encode()).hexdigest()[:16]

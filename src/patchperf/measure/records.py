@@ -1,0 +1,218 @@
+"""The table of measurements: one row per replicate and metric, with the conditions it was taken under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from patchperf.counters.protocol import Backend
+from patchperf.measure.calibration import Window, WindowPosition
+from patchperf.measure.journal import Entry
+from patchperf.measure.self_report import SelfReport, Snapshot
+
+Metric = Literal["instructions", "wall_ns"]
+
+
+class Record(BaseModel):
+    """One value of ``results/measurements.parquet``.
+
+    ``value`` is the total over all ``repetitions`` of the loop: user-mode instructions or nanoseconds; None where a
+    void replicate gave none. ``replicate`` is the round (0-based) and the number of the layout; ``order`` the position
+    among all replicates of the case; ``attempt`` counts runs of one replicate (1-based), of which at most the last is
+    not void. ``pid`` is this host's number of the measured process, ``namespace_pid`` its own; where the kernel cannot
+    tell the first, both are the second. ``backend`` is the counter, or the clock's name for wall_ns. ``anchor`` tells
+    whether N was calibrated on this solution, ``window_position`` where the loop's time lies.
+
+    Seconds: ``process`` is the whole process; within it ``startup`` up to the call of the test, ``warmup``, ``loop``
+    and ``harness`` (what our module in it took); ``host`` is what passed on our side since the process before.
+    Switches, faults, user, system and steal are differences over the loop. ``case_digest`` and ``tree_digest`` say what
+    was measured.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    instance_id: str
+    solution: str
+    sources: tuple[str, ...]
+    replicate: int
+    order: int
+    attempt: int
+    repetitions: int
+    metric: Metric
+    value: float | None
+    backend: str
+    void: bool
+    reason: str
+    anchor: bool
+    window_min_seconds: float
+    window_max_seconds: float
+    window_position: WindowPosition | None
+    warmup: int
+    first_call_ns: int | None
+    hash_seed: int
+    layout: int
+    padding_bytes: int
+    environment_bytes: int | None
+    environment_crc32: int | None
+    address_randomization: str | None
+    pid: int | None
+    namespace_pid: int | None
+    start_ticks: int | None
+    python: str | None
+    implementation: str | None
+    host: str
+    confinement: str
+    isolation: str
+    cpus_allowed: str | None
+    cgroup: str | None
+    counter_enabled_ns: int | None
+    counter_running_ns: int | None
+    counter_events: int | None
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    minor_faults: int | None
+    major_faults: int | None
+    user_seconds: float | None
+    system_seconds: float | None
+    steal_seconds: float | None
+    frequency_khz: int | None
+    threads: int | None
+    process_seconds: float
+    startup_seconds: float | None
+    warmup_seconds: float | None
+    loop_seconds: float | None
+    harness_seconds: float | None
+    host_seconds: float
+    peak_memory_mb: float | None
+    case_digest: str
+    tree_digest: str
+    started_at: datetime
+
+
+def _dtype(annotation: Any) -> str:
+    kinds = {kind for kind in get_args(annotation) if isinstance(kind, type)} or {annotation}
+    optional = type(None) in kinds
+    (kind,) = kinds - {type(None)} or {str}
+    if kind is int:
+        return "Int64" if optional else "int64"
+    return {float: "float64", bool: "bool", datetime: "datetime64[us, UTC]"}.get(kind, "str")
+
+
+DTYPES: dict[str, str] = {
+    name: "object" if name == "sources" else _dtype(field.annotation) for name, field in Record.model_fields.items()
+}
+"""Column name to pandas type, in the order of the table's columns."""
+
+
+def to_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """The records as a table, with the same columns and types also when there are none; ``sources`` holds lists."""
+    rows = [record.model_dump() | {"sources": list(record.sources)} for record in records]
+    return pd.DataFrame(rows, columns=list(DTYPES), dtype=object).astype(DTYPES)
+
+
+def records_of(
+    entry: Entry,
+    *,
+    instance_id: str,
+    sources: tuple[str, ...],
+    tree_digest: str,
+    window: Window,
+    anchor: str,
+    backend: Backend,
+    clock: str,
+) -> list[Record]:
+    """The rows of one replicate: wall time, and instructions if a counter was asked for; void ones too."""
+    report = entry.report
+    wall_ns = report.wall_ns if report else None
+    told_pid = report.pid if report else None
+    counted = report.counter.value if report and report.counter else None
+    common = {
+        "instance_id": instance_id,
+        "solution": entry.solution,
+        "sources": sources,
+        "replicate": entry.replicate,
+        "order": entry.order,
+        "attempt": entry.attempt,
+        "repetitions": entry.repetitions,
+        "void": entry.void is not None,
+        "reason": entry.void or "",
+        "anchor": entry.solution == anchor,
+        "window_min_seconds": window.min_seconds,
+        "window_max_seconds": window.max_seconds,
+        "window_position": None if wall_ns is None else window.position(wall_ns / 1e9),
+        "hash_seed": entry.hash_seed,
+        "layout": entry.replicate,
+        "padding_bytes": entry.padding,
+        "host": entry.host,
+        "confinement": entry.confinement,
+        "isolation": entry.isolation,
+        "pid": entry.pid if entry.pid is not None else told_pid,
+        "namespace_pid": told_pid,
+        "process_seconds": entry.seconds,
+        "host_seconds": entry.host_seconds,
+        "peak_memory_mb": entry.peak_memory_mb,
+        "case_digest": entry.digest,
+        "tree_digest": tree_digest,
+        "started_at": entry.started_at,
+        **_conditions(report),
+    }
+    values: list[dict[str, Any]] = [{"metric": "wall_ns", "value": wall_ns, "backend": clock}]
+    if backend != "none":
+        values.append({"metric": "instructions", "value": counted, "backend": backend})
+    return [Record.model_validate(common | value) for value in values]
+
+
+def _conditions(report: SelfReport | None) -> dict[str, Any]:
+    told = report.model_dump() if report else {}
+    counter = (report.counter.model_dump() if report and report.counter else None) or {}
+    return {
+        "warmup": report.warmup if report else 0,
+        **{name: told.get(name) for name in _TOLD},
+        **_differences(report.before if report else None, report.after if report else None),
+        "counter_enabled_ns": counter.get("time_enabled_ns"),
+        "counter_running_ns": counter.get("time_running_ns"),
+        "counter_events": counter.get("events"),
+        "warmup_seconds": sum(report.warmup_ns) / 1e9 if report else None,
+        "loop_seconds": _seconds(report.wall_ns if report else None),
+        "harness_seconds": _seconds(report.harness_ns if report else None),
+    }
+
+
+_TOLD = (
+    "first_call_ns",
+    "environment_bytes",
+    "environment_crc32",
+    "address_randomization",
+    "start_ticks",
+    "python",
+    "implementation",
+    "startup_seconds",
+)
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9
+
+
+def _differences(before: Snapshot | None, after: Snapshot | None) -> dict[str, Any]:
+    names = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults", "user_seconds")
+    differences = {
+        name: None if before is None or after is None else _minus(getattr(after, name), getattr(before, name))
+        for name in (*names, "system_seconds", "steal_seconds")
+    }
+    cgroup = after.cgroup if after else None
+    return {
+        **differences,
+        "frequency_khz": after.frequency_khz if after else None,
+        "threads": after.threads if after else None,
+        "cpus_allowed": after.cpus_allowed if after else None,
+        "cgroup": cgroup.replace("\n", ";") if cgroup else None,
+    }
+
+
+def _minus(late: float | None, early: float | None) -> float | None:
+    return None if late is None or early is None else late - early

@@ -1,0 +1,201 @@
+"""The counters inside the measured process, on events that every kernel has where the hardware has none."""
+
+from __future__ import annotations
+
+import mmap
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+PERF_TYPE_SOFTWARE = 1
+TASK_CLOCK = 1
+PAGE_FAULTS = 2
+NO_SUCH_EVENT = 999
+PAGES = 500
+
+
+def touch_pages() -> None:
+    with mmap.mmap(-1, PAGES * mmap.PAGESIZE) as memory:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        for page in range(PAGES):
+            memory[page * mmap.PAGESIZE] = 1
+
+
+def open_descriptors() -> list[Path]:
+    return sorted(Path("/proc/self/fd").iterdir())
+
+
+def count(module, work, event=PAGE_FAULTS):
+    counter = module.PerfCounter(PERF_TYPE_SOFTWARE, event)
+    try:
+        counter.start()
+        work()
+        counter.stop()
+        touch_pages()
+        return counter.reading()
+    finally:
+        counter.close()
+
+
+def test_a_kernel_event_is_counted_between_start_and_stop_only(module):
+    nothing, pages = count(module, lambda: None), count(module, touch_pages)
+    assert pages["value"] - nothing["value"] == pytest.approx(PAGES, rel=0.02)
+    assert pages["time_enabled_ns"] == pages["time_running_ns"] > 0
+    assert pages["problem"] is None
+
+
+def test_the_task_clock_counts_the_time_that_was_worked(module):
+    """In nanoseconds, by definition of the event."""
+    reading = count(module, lambda: sum(range(300_000)), TASK_CLOCK)
+    assert reading["value"] == pytest.approx(reading["time_running_ns"], rel=0.1)
+
+
+def test_threads_started_while_counting_are_counted(module):
+    def work() -> None:
+        thread = threading.Thread(target=touch_pages)
+        thread.start()
+        thread.join()
+
+    assert count(module, work)["value"] >= PAGES
+
+
+def test_threads_that_were_there_before_are_counted(module):
+    begin, done, leave = threading.Event(), threading.Event(), threading.Event()
+
+    def wait_and_work() -> None:
+        begin.wait()
+        touch_pages()
+        done.set()
+        leave.wait()
+
+    thread = threading.Thread(target=wait_and_work)
+    thread.start()
+
+    def work() -> None:
+        begin.set()
+        done.wait()
+
+    reading = count(module, work)
+    leave.set()
+    thread.join()
+    assert reading["value"] >= PAGES
+    assert reading["events"] >= 2
+
+
+def test_child_processes_are_counted(module):
+    alone = count(module, lambda: None)["value"]
+    faults = count(module, lambda: subprocess.run([sys.executable, "-S", "-c", "pass"], check=True))["value"]
+    assert faults - alone > PAGES
+
+
+def test_no_descriptor_is_left_open(module):
+    before = open_descriptors()
+    count(module, touch_pages)
+    with pytest.raises(OSError, match="perf_event_open"):
+        module.PerfCounter(PERF_TYPE_SOFTWARE, NO_SUCH_EVENT)
+    assert open_descriptors() == before
+
+
+def test_an_event_that_is_not_there_gives_a_reading_that_says_so(module, monkeypatch):
+    monkeypatch.setitem(module._COUNTERS, "perf", lambda _: module.PerfCounter(PERF_TYPE_SOFTWARE, NO_SUCH_EVENT))
+    counter = module.open_counter("perf")
+    counter.start()
+    counter.stop()
+    reading = counter.reading()
+    counter.close()
+    assert reading["value"] is None
+    assert reading["problem"].startswith("perf_event_open: ")
+
+
+def test_a_replicate_reports_what_its_counter_read(tools):
+    """Counted over the loop alone: three warm-up calls touch pages as well."""
+    module = tools.load(mode="replicate", repetitions=4, counter="perf")
+    module._COUNTERS["perf"] = lambda _: module.PerfCounter(PERF_TYPE_SOFTWARE, PAGE_FAULTS)
+    module.measured(touch_pages)()
+    counted = tools.record["counter"]
+    assert counted["backend"] == "perf"
+    assert counted["value"] == pytest.approx(4 * PAGES, rel=0.02)
+
+
+def test_a_counter_is_closed_when_the_test_fails(tools):
+    before = open_descriptors()
+    module = tools.load(mode="replicate", repetitions=4, counter="perf")
+    module._COUNTERS["perf"] = lambda _: module.PerfCounter(PERF_TYPE_SOFTWARE, PAGE_FAULTS)
+    calls: list[int] = []
+
+    def body() -> None:
+        calls.append(1)
+        assert len(calls) < 5
+
+    with pytest.raises(AssertionError) as caught:
+        module.measured(body)()
+    assert open_descriptors() == before
+    assert caught.traceback
+    assert tools.record["counter"] is None
+
+
+CIRRON = """
+from pkg_resources import resource_filename
+
+LIBRARY = resource_filename(__name__, "cirronlib.so")
+
+
+class Counters:
+    instruction_count = 1234
+    time_enabled_ns = 99
+
+
+class Collector:
+    def __init__(self, measure_overhead=True):
+        assert not measure_overhead
+        self.counters = Counters()
+
+    def __enter__(self):
+        {enter}
+
+    def __exit__(self, *_):
+        pass
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path):
+    """A folder like cirron's, whose Collector counts a fixed number: no hardware is needed to read it."""
+
+    def make(enter: str) -> str:
+        (tmp_path / "cirron").mkdir()
+        (tmp_path / "cirron" / "cirron.py").write_text(CIRRON.format(enter=enter))
+        return str(tmp_path)
+
+    return make
+
+
+def test_cirron_is_loaded_without_pkg_resources_and_leaves_none_behind(module, stand_in):
+    folder = stand_in("pass")
+    loaded = module.load_cirron(folder)
+    assert str(loaded.LIBRARY) == f"{folder}/cirron/cirronlib.so"
+    assert "pkg_resources" not in sys.modules
+
+
+def test_cirron_values_come_back_with_what_cirron_cannot_tell_left_out(module, stand_in):
+    counter = module.open_counter("cirron", stand_in("pass"))
+    counter.start()
+    counter.stop()
+    assert counter.reading() == {
+        "backend": "cirron",
+        "value": 1234,
+        "time_enabled_ns": 99,
+        "time_running_ns": None,
+        "events": 1,
+        "problem": None,
+    }
+
+
+def test_a_cirron_that_cannot_start_is_a_problem_and_no_failing_test(tools, stand_in):
+    folder = stand_in('raise Exception("Failed to start collector.")')
+    tools.measured(lambda: None, mode="replicate", repetitions=4, counter="cirron", counter_folder=folder)()
+    assert tools.record["counter"]["problem"] == "Exception: Failed to start collector."
+    assert tools.record["failed"] is None

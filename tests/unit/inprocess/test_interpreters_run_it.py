@@ -1,0 +1,72 @@
+"""The in-process module under every CPython that this machine has from 3.5 on, at least the running one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchperf.counters.protocol import INPROCESS
+
+SCRIPT = """
+import asyncio, itertools, json, sys
+import patchperf_inprocess as p
+
+class Example:
+    def method(self, one, two=2):
+        return (one, two)
+
+async def coroutine(one):
+    await asyncio.sleep(0)
+    return one
+
+def fails():
+    raise ValueError("no")
+
+def run(mode, function, *args, **kwargs):
+    with open(sys.path[0] + "/spec.json", "w") as file:
+        json.dump({"mode": mode, "warmup": 2, "out": sys.path[0] + "/out.jsonl", "marker": "m", "trial_seconds": 0.001,
+            "min_seconds": 0.002, "max_seconds": 0.01, "repetitions": 9, "counter": "none"}, file)
+    p._invocations = itertools.count(1)
+    return p.measured(function)(*args, **kwargs)
+
+for mode in ("probe", "trial", "calibrate", "replicate"):
+    assert run(mode, Example.method, Example(), 1, two=3) == (1, 3)
+loop = asyncio.new_event_loop()
+assert loop.run_until_complete(run("replicate", coroutine, 7)) == 7
+loop.close()
+try:
+    run("replicate", fails)
+except ValueError:
+    pass
+"""
+
+
+def interpreters() -> list[str]:
+    roots = [Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions", Path("/usr")]
+    found = {sys.version_info[:2]: sys.executable}
+    for path in [path for root in roots for path in [*root.glob("3.*/bin/python3.?*"), *root.glob("bin/python3.?*")]]:
+        minor = path.name.removeprefix("python3.")
+        if minor.isdecimal() and int(minor) >= 5:
+            found.setdefault((3, int(minor)), str(path))
+    return [found[version] for version in sorted(found)]
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_every_mode_and_kind_of_test_runs(python, tmp_path):
+    (tmp_path / INPROCESS.name).write_bytes(INPROCESS.read_bytes())
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [python, "-B", "-W", "error", "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "PATCHPERF m begin\nPATCHPERF m end\n")
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [record["mode"] for record in records] == ["probe", "trial", "calibrate", *["replicate"] * 3]
+    assert [record["repetitions"] for record in records[-3:]] == [9, 9, 0]
+    assert records[-1]["failed"]["call"] == 1
+    assert all(record["wall_ns"] > 0 for record in records[:-1])
+    assert {record["invocation"] for record in records} == {1}

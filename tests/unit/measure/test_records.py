@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+from patchperf.measure.calibration import Window
+from patchperf.measure.records import Record, records_of, to_frame
+
+
+@pytest.fixture
+def make_records(make_entry):
+    def make(backend="perf", **changes):
+        return records_of(
+            make_entry(**changes),
+            instance_id="x__y-1",
+            sources=("ground_truth", "model"),
+            tree_digest="tree",
+            window=Window(min_seconds=4, max_seconds=8),
+            anchor="a",
+            backend=backend,
+            clock="perf_counter_ns",
+        )
+
+    return make
+
+
+def test_a_replicate_is_one_row_per_metric_with_its_own_backend(make_records):
+    rows = {record.metric: (record.value, record.backend) for record in make_records()}
+    assert rows == {"wall_ns": (5e9, "perf_counter_ns"), "instructions": (4321, "perf")}
+
+
+def test_without_a_counter_there_is_wall_time_only(make_records):
+    assert [record.metric for record in make_records(backend="none")] == ["wall_ns"]
+
+
+def test_conditions_of_the_loop_are_differences_between_its_ends(make_records):
+    record = make_records()[0]
+    assert (record.involuntary_switches, record.minor_faults, record.voluntary_switches) == (10, 30, 0)
+    assert (record.user_seconds, record.system_seconds, record.steal_seconds) == (1.0, 0.0, 0.5)
+    assert (record.cgroup, record.cpus_allowed) == ("1:cpu:/a;0::/b", "0-1")
+
+
+def test_seconds_spent_are_told_apart(make_records):
+    record = make_records()[0]
+    assert (record.process_seconds, record.startup_seconds, record.warmup_seconds) == (6.0, 0.2, 0.004)
+    assert (record.loop_seconds, record.harness_seconds, record.host_seconds) == (5.0, 0.02, 0.1)
+
+
+def test_the_pid_is_the_hosts_where_the_kernel_tells_it(make_records):
+    assert (make_records()[0].pid, make_records()[0].namespace_pid) == (4567, 3)
+    assert (make_records(pid=None)[0].pid, make_records(pid=None)[0].namespace_pid) == (3, 3)
+
+
+@pytest.mark.parametrize(("seconds", "position"), [(3.9, "below"), (4.0, "inside"), (8.1, "above")])
+def test_a_loop_outside_the_window_is_flagged(make_records, make_report, seconds, position):
+    records = make_records(report=make_report(wall_ns=int(seconds * 1e9)))
+    assert {record.window_position for record in records} == {position}
+
+
+def test_a_void_replicate_without_a_report_keeps_its_rows(make_records):
+    frame = to_frame(make_records(void="timeout: stopped after 9.0 s", report=None, pid=None))
+    assert frame["void"].all()
+    assert set(frame["reason"]) == {"timeout: stopped after 9.0 s"}
+    assert set(frame["metric"]) == {"wall_ns", "instructions"}
+    assert frame["value"].isna().all()
+    assert frame["pid"].isna().all()
+
+
+def test_types_are_the_same_with_rows_and_without(make_records, tmp_path):
+    full, empty = to_frame(make_records()), to_frame([])
+    assert list(empty.columns) == list(Record.model_fields) == list(full.columns)
+    assert dict(full.dtypes) == dict(empty.dtypes)
+    assert full.dtypes["repetitions"] == "int64"
+    assert full.dtypes["value"] == "float64"
+    assert full.dtypes["void"] == "bool"
+    assert full.dtypes["pid"] == "Int64"
+    assert full.dtypes["sources"] == "object"
+    for frame in (full, empty):
+        frame.to_parquet(tmp_path / "m.parquet")
+        again = pd.read_parquet(tmp_path / "m.parquet")
+        assert dict(again.dtypes) == dict(frame.dtypes)
+
+
+def test_a_table_read_back_has_the_same_values(make_records, tmp_path):
+    frame = to_frame(make_records())
+    frame.to_parquet(tmp_path / "m.parquet")
+    again = pd.read_parquet(tmp_path / "m.parquet")
+    again["sources"] = again["sources"].map(list)
+    pd.testing.assert_frame_equal(again, frame)
+    assert again["sources"][0] == ["ground_truth", "model"]
+    assert again["started_at"][0] == datetime(2030, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
