@@ -1,0 +1,1 @@
+"""How good a patch is beside its speed: outcomes."""

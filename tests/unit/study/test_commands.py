@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from small_instances import make_instance, new_file, write_tree
+
+from patchperf.study.commands import ShellCommand, single_point_command, suite_command
+from patchperf.study.identifiers import Target, Underivable
+
+NODE = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::test_x[1 - 2]")
+LABEL = Target("django", "tests/app/tests.py", "A.test_x", "app.tests.A.test_x")
+NAME = Target("sympy", "pkg/tests/test_a.py", "test_x", "test_x")
+DOTTED = Target("unittest", "tests/test_a.py", "A.test_x", "tests.test_a.A.test_x")
+
+DJANGO = "./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"
+SYMPY = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose"
+TOX_INI = "[testenv]\nsetenv =\n  PYTHONWARNINGS = all\ncommands=\n  python -X dev -m pytest --durations 25 {posargs}\n"
+
+
+@pytest.mark.parametrize(
+    ("native", "target", "argv", "environment"),
+    [
+        ("pytest -rA tests/test_a.py tests/test_b.py", NODE, ["pytest", "-rA", NODE.selector], {}),
+        ("pytest -rA", NODE, ["pytest", "-rA", NODE.selector], {}),
+        (
+            "python -m pytest --tb=no -p no:cacheprovider tests -rA",
+            NODE,
+            ["python", "-m", "pytest", "--tb=no", "-p", "no:cacheprovider", "-rA", NODE.selector],
+            {},
+        ),
+        ("poetry run pytest -rA tests", NODE, ["poetry", "run", "pytest", "-rA", NODE.selector], {}),
+        (
+            f"{DJANGO} app.models app.tests",
+            LABEL,
+            ["./tests/runtests.py", "--verbosity", "2", "--settings=test_sqlite", "--parallel", "1", LABEL.selector],
+            {},
+        ),
+        (
+            f"{SYMPY} pkg/tests/test_a.py pkg/tests/test_b.py",
+            NAME,
+            ["bin/test", "-C", "--verbose", "pkg/tests/test_a.py", "-k", "test_x"],
+            {"PYTHONWARNINGS": "ignore::UserWarning,ignore::SyntaxWarning"},
+        ),
+        (
+            "python -m unittest -v tests.test_a",
+            DOTTED,
+            ["python", "-m", "unittest", "-v", "tests.test_a.A.test_x"],
+            {},
+        ),
+    ],
+)
+def test_the_single_point_keeps_runner_and_options_and_names_one_test(tmp_path, native, target, argv, environment):
+    command = single_point_command(make_instance(native), target, tmp_path, {"python", "pytest"})
+    assert command == ShellCommand(argv=tuple(argv), environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("native", "argv", "environment"),
+    [
+        ("pytest -rA tests/test_a.py", ["pytest", "-rA", "tests/test_a.py"], {}),
+        (
+            f"{SYMPY} a.py",
+            ["bin/test", "-C", "--verbose", "a.py"],
+            {"PYTHONWARNINGS": "ignore::UserWarning,ignore::SyntaxWarning"},
+        ),
+    ],
+)
+def test_the_suite_is_the_native_command_as_it_is(tmp_path, native, argv, environment):
+    assert suite_command(make_instance(native), tmp_path, set()) == ShellCommand(
+        argv=tuple(argv), environment=environment
+    )
+
+
+def test_an_older_row_gets_its_repositorys_command(tmp_path):
+    instance = make_instance(repo="django/django", test_patch=new_file("tests/app/tests.py", "x"))
+    assert suite_command(instance, tmp_path, set()).argv[-1] == "app.tests"
+    assert single_point_command(instance, LABEL, tmp_path, set()).argv[-1] == LABEL.selector
+
+
+def test_where_pytest_is_no_program_it_is_run_as_a_module(tmp_path):
+    instance = make_instance("A=1 pytest -rA tests/test_a.py")
+    expected = ShellCommand(argv=("python", "-m", "pytest", "-rA", "tests/test_a.py"), environment={"A": "1"})
+    assert suite_command(instance, tmp_path, {"python"}) == expected
+    assert single_point_command(instance, NODE, tmp_path, {"python"}).argv[:3] == ("python", "-m", "pytest")
+
+
+# ---------------------------------------------------------------------------------------------------------------- tox
+
+SPHINX = "tox --current-env -epy39 -v -- tests/test_a.py"
+
+
+def test_where_tox_is_absent_its_command_is_run_as_it_would_run_it(tmp_path):
+    write_tree(tmp_path, {"tox.ini": TOX_INI})
+    start = ("python", "-X", "dev", "-m", "pytest", "-rA", "--durations", "25")
+    environment = {"PYTHONWARNINGS": "all"}
+    instance = make_instance(SPHINX)
+    assert suite_command(instance, tmp_path, {"python"}) == ShellCommand(
+        argv=(*start, "tests/test_a.py"), environment=environment
+    )
+    assert single_point_command(instance, NODE, tmp_path, {"python"}) == ShellCommand(
+        argv=(*start, NODE.selector), environment=environment
+    )
+
+
+def test_where_tox_is_there_it_is_asked_for_a_log_that_names_the_tests(tmp_path):
+    start = ("tox", "--current-env", "-epy39", "-v", "--", "-rA")
+    assert suite_command(make_instance(SPHINX), tmp_path, {"tox"}).argv == (*start, "tests/test_a.py")
+    assert single_point_command(make_instance(SPHINX), NODE, tmp_path, {"tox"}).argv == (*start, NODE.selector)
+
+
+# ----------------------------------------------------------------------------------------------------- several commands
+
+
+def run(command, folder):
+    environment = {"PATH": os.environ["PATH"], **command.environment}
+    return subprocess.run(command.argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def a_runner_that(tree, **codes):
+    """Stand-ins for pytest in folders of their own, which say that they ran and end with these codes."""
+    for name, code in codes.items():
+        write_tree(tree, {f"{name}/pytest": f"#!/bin/sh\necho {name} in $(basename $PWD) $X: $*\nexit {code}\n"})
+        (tree / name / "pytest").chmod(0o755)
+
+
+def test_every_command_of_a_list_runs_in_one_shell_and_a_failed_run_of_tests_is_not_forgotten(tmp_path):
+    a_runner_that(tmp_path, good=0, bad=3)
+    write_tree(tmp_path, {"sub/x": ""})
+    instance = make_instance("export X=7", "cd sub", "false", "../bad/pytest -rA a.py", "../good/pytest -rA b.py | cat")
+    done = run(suite_command(instance, tmp_path, set()), tmp_path)
+    assert done.stdout.splitlines() == ["bad in sub 7: -rA a.py", "good in sub 7: -rA b.py"]
+    assert done.returncode == 3
+
+
+def test_only_runs_of_tests_decide_the_exit_code(tmp_path):
+    a_runner_that(tmp_path, good=0, bad=3)
+    passing = make_instance("false", "good/pytest -rA a.py", "false")
+    assert run(suite_command(passing, tmp_path, set()), tmp_path).returncode == 0
+    piped = make_instance("bad/pytest -rA a.py | cat")
+    assert run(suite_command(piped, tmp_path, set()), tmp_path).returncode == 3
+    unknown = make_instance("true", "./check all")
+    assert run(suite_command(unknown, tmp_path, set()), tmp_path).returncode != 0
+
+
+def test_preparations_of_a_list_stay_before_the_single_point(tmp_path):
+    a_runner_that(tmp_path, good=0)
+    write_tree(tmp_path, {"sub/x": ""})
+    instance = make_instance("export X=7", "cd sub", "../good/pytest -rA tests", "echo done")
+    done = run(single_point_command(instance, NODE, tmp_path, set()), tmp_path)
+    assert done.stdout.splitlines() == [f"good in sub 7: -rA {NODE.selector}"]
+
+
+def test_of_several_runs_the_one_that_names_the_tests_file_is_narrowed(tmp_path):
+    instance = make_instance("pytest -rA tests/test_b.py", "pytest -v tests/test_a.py")
+    assert single_point_command(instance, NODE, tmp_path, set()).argv == ("pytest", "-v", NODE.selector)
+
+
+@pytest.mark.parametrize(
+    ("commands", "target", "reason"),
+    [
+        (["pytest -rA | tee log"], NODE, "only a plain call"),
+        (["pytest -rA --unheard-of tests"], NODE, "may be its value"),
+        (["pytest a", "pytest b"], NODE, "not one call of pytest"),
+        (["python -m unittest discover -s tests"], DOTTED, "discovery cannot be narrowed"),
+        (["python -m unittest"], DOTTED, "discovery cannot be narrowed"),
+        (["bin/test -k other pkg/tests/test_a.py"], NAME, "keyword of its own"),
+        ([SPHINX], NODE, "no \\[testenv\\]"),
+    ],
+)
+def test_a_command_that_cannot_be_narrowed_with_certainty_says_why(tmp_path, commands, target, reason):
+    with pytest.raises(Underivable, match=reason):
+        single_point_command(make_instance(*commands), target, tmp_path, set())
