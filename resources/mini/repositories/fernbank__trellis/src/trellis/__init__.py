@@ -1,0 +1,3 @@
+"""Small tools for data that has a shape."""
+
+__version__ = "0.6"

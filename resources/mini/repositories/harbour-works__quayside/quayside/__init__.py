@@ -1,0 +1,3 @@
+"""A web toolkit for small harbours."""
+
+VERSION = (1, 2)

@@ -1,0 +1,4 @@
+"""Settings of the test run."""
+
+DATABASE = ":memory:"
+DEBUG = False
