@@ -1,0 +1,1 @@
+"""Figures: one function each, a table in and a matplotlib Figure out."""

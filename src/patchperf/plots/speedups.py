@@ -1,0 +1,95 @@
+"""Who is faster than whom: geometric means of ratios over the corpus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from patchperf.plots.style import (
+    DOUBLE,
+    PALE,
+    SETTING_NAMES,
+    empty_figure,
+    metric_label,
+    new_figure,
+    ratio_ticks,
+    say,
+    say_missing,
+    styled,
+)
+from patchperf.stats.schema import SETTINGS, backends, source_order
+
+LEAST_RANGE = -float(np.log(0.99))
+COLOURS = "RdBu_r"
+CELL = ("source_i", "source_j", "n", "geometric_mean", "low", "high")
+
+
+@styled
+def draw_speedups(speedups: pd.DataFrame) -> Figure:
+    """Geometric mean of the row's to the column's measurement, a row of panels per metric.
+
+    Below 1 (blue) the source of the row is faster. Bold: the 95 % interval excludes 1. Colours are on a log scale that
+    all panels share.
+    """
+    metrics = list(speedups.groupby("metric"))
+    if not metrics:
+        return empty_figure("No two sources share a measured case: no speedups.")
+    sources = source_order([*speedups["source_i"], *speedups["source_j"]])
+    figure = new_figure(DOUBLE, 0.9 + len(metrics) * (2.2 + 0.03 * max(map(len, sources))))
+    panels = figure.subplots(len(metrics), len(SETTINGS), squeeze=False)
+    limit = max(LEAST_RANGE, float(np.log(speedups["geometric_mean"]).abs().max()))
+    scale = ScalarMappable(Normalize(-limit, limit), COLOURS)
+    for row, (metric, of_metric) in enumerate(metrics):
+        for column, setting in enumerate(SETTINGS):
+            axes, cells = panels[row, column], of_metric[of_metric["setting"] == setting]
+            counted = cells.loc[cells["n"] > 0, "n"]
+            title = f"{metric_label(str(metric), backends(of_metric['backend']))}\n{SETTING_NAMES[setting]}"
+            if counted.empty:
+                axes.set_title(title)
+                say(axes, f"No {SETTING_NAMES[setting]}.")
+                continue
+            few, many = counted.min(), counted.max()
+            axes.set_title(f"{title}, n = {few}" + (f"–{many}" if few < many else ""))
+            _heat_map(axes, cells, sources, scale)
+            axes.tick_params(labelleft=column == 0)
+    bar = figure.colorbar(scale, ax=panels, orientation="horizontal", shrink=0.6, aspect=40, pad=0.03)
+    ticks = ratio_ticks(limit)
+    bar.set_ticks([float(np.log(tick)) for tick in ticks], labels=[f"{tick:g}" for tick in ticks])
+    bar.set_label("geometric mean of row / column (below 1: the row is faster; bold: 95 % interval excludes 1)")
+    say_missing(figure, speedups["metric"])
+    return figure
+
+
+def _heat_map(axes: Axes, cells: pd.DataFrame, sources: list[str], scale: ScalarMappable) -> None:
+    size = len(sources)
+    means = cells.pivot(index="source_i", columns="source_j", values="geometric_mean").reindex(sources, columns=sources)
+    colours = scale.to_rgba(np.log(np.ma.masked_invalid(means.to_numpy())))
+    colours[means.isna()] = (1, 1, 1, 1)
+    axes.imshow(colours, aspect="auto")
+    font = min(6.5, 42 / size)
+    place = {source: number for number, source in enumerate(sources)}
+    for source_i, source_j, n, mean, low, high in cells[list(CELL)].itertuples(index=False, name=None):
+        i, j = place[source_i], place[source_j]
+        text = (f"{mean:.3f}" if mean < 10 else f"{mean:.3g}") if n else "–"
+        red, green, blue, _ = colours[i, j]
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        axes.text(
+            j,
+            i,
+            text,
+            ha="center",
+            va="center",
+            fontsize=font,
+            color="white" if dark else "black",
+            fontweight="bold" if low > 1 or high < 1 else "normal",
+        )
+    for number in range(size):
+        axes.fill_between([number - 0.5, number + 0.5], number - 0.5, number + 0.5, color=PALE, linewidth=0)
+    axes.set_xticks(range(size), sources, rotation=40 if size <= 8 else 90, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(size), sources)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,1 @@
+"""Statistics of measured cases: pure functions, tables in and tables out."""

@@ -1,0 +1,164 @@
+"""Columns and types of the tables that statistics read and make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from patchperf.errors import InputError
+from patchperf.study.instance import GROUND_TRUTH
+
+Schema = Mapping[str, str]
+"""Column name to pandas type, in the order of the table's columns."""
+
+MEASUREMENTS: Schema = {
+    "instance_id": "str",
+    "solution": "str",
+    "replicate": "int64",
+    "repetitions": "int64",
+    "metric": "str",
+    "value": "float64",
+    "backend": "str",
+    "void": "bool",
+}
+
+MEMBERS: Schema = {"instance_id": "str", "solution": "str", "sources": "object"}
+
+LEDGER: Schema = {
+    "instance_id": "str",
+    "dataset": "str",
+    "repo": "str",
+    "stage": "str",
+    "status": "str",
+    "reason": "str",
+    "evidence": "str",
+    "detail": "str",
+}
+
+FUNNEL: Schema = {"dataset": "str", "filter": "str", "removed": "int64", "left": "int64"}
+
+OUTCOMES: Schema = {
+    "instance_id": "str",
+    "source": "str",
+    "outcome": "str",
+    "f2p_passed": "Int64",
+    "f2p_total": "Int64",
+    "p2p_passed": "Int64",
+    "p2p_total": "Int64",
+    "dialect": "str",
+    "reported_resolved": "boolean",
+    "solution": "str",
+    "link": "str",
+    "note": "str",
+}
+
+AGREEMENT: Schema = {
+    "instance_id": "str",
+    "source": "str",
+    "outcome": "str",
+    "reported_resolved": "bool",
+    "agrees": "bool",
+}
+
+SOLUTIONS: Schema = {
+    "instance_id": "str",
+    "metric": "str",
+    "backend": "str",
+    "solution": "str",
+    "sources": "object",
+    "replicates": "int64",
+    "voids": "int64",
+    "repetitions": "Int64",
+    "mean": "float64",
+    "sd": "float64",
+    "cv": "float64",
+    "note": "str",
+}
+
+CASES: Schema = {
+    "instance_id": "str",
+    "metric": "str",
+    "backend": "str",
+    "k": "int64",
+    "rsd": "float64",
+    "f": "float64",
+    "df1": "float64",
+    "df2": "float64",
+    "p": "float64",
+    "alpha": "float64",
+    "distinguishable": "bool",
+    "replicates": "int64",
+    "voids": "int64",
+    "repetitions": "Int64",
+    "note": "str",
+}
+
+PAIRS: Schema = {
+    "instance_id": "str",
+    "metric": "str",
+    "backend": "str",
+    "source_i": "str",
+    "source_j": "str",
+    "solution_i": "str",
+    "solution_j": "str",
+    "mean_i": "float64",
+    "mean_j": "float64",
+    "ratio": "float64",
+    "same_solution": "bool",
+    "distinguishable": "bool",
+}
+
+SPEEDUPS: Schema = {
+    "metric": "str",
+    "backend": "str",
+    "setting": "str",
+    "source_i": "str",
+    "source_j": "str",
+    "n": "int64",
+    "geometric_mean": "float64",
+    "low": "float64",
+    "high": "float64",
+}
+
+CHAMPIONS: Schema = {
+    "metric": "str",
+    "backend": "str",
+    "setting": "str",
+    "source": "str",
+    "votes": "float64",
+    "cases": "int64",
+}
+
+SETTINGS = ("full", "distinguishable")
+
+
+def typed(rows: pd.DataFrame | Iterable[Mapping[str, Any]], schema: Schema) -> pd.DataFrame:
+    """The rows with exactly the schema's columns and types, a fresh index, also when there are none."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), columns=list(schema))
+    return frame.reindex(columns=list(schema)).astype(dict(schema)).reset_index(drop=True)
+
+
+def checked(frame: pd.DataFrame, schema: Schema, what: str) -> pd.DataFrame:
+    """A table that another stage wrote, with the schema's columns and types; one without rows need not have columns.
+
+    Raises InputError that names every column it lacks, or the first value of another type.
+    """
+    missing = [column for column in schema if column not in frame.columns]
+    if missing and len(frame):
+        raise InputError(f"{what}: no column {', '.join(missing)}; delete the file and run again")
+    try:
+        return typed(frame, schema)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: {str(error).splitlines()[0]}; delete the file and run again") from None
+
+
+def source_order(sources: Iterable[str]) -> list[str]:
+    """Distinct sources by name, the ground truth last."""
+    return sorted(set(sources), key=lambda source: (source == GROUND_TRUTH, source))
+
+
+def backends(values: Iterable[str]) -> str:
+    """The distinct backends behind pooled values in one word, e.g. ``"cirron+qemu"``; empty if there are none."""
+    return "+".join(sorted({value for value in values if value}))
