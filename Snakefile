@@ -1,0 +1,37 @@
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+if not workflow.config_settings.configfiles:
+
+    configfile: workflow.basedir + "/config/config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/corpus.smk"
+include: "rules/solutions.smk"
+include: "rules/measurement.smk"
+include: "rules/analysis.smk"
+include: "rules/report.smk"
+
+
+onstart:
+    hold_working_directory()
+    follow(workflow)
+
+
+report: "report/workflow.rst"
+
+
+rule all:
+    default_target: True
+    input:
+        "results/instances.parquet",
+        "results/corpus.parquet",
+        "results/cases.parquet",
+        get_probes,
+        get_grades,
+        get_measured("parquet"),
+        "results/measurements.parquet",
+        "results/findings.json",
+        "results/report.html",

@@ -1,0 +1,176 @@
+# Ledger, outcomes and measurements become tables, tables become figures and findings.
+
+# table: its category in the report
+TABLES = {
+    "funnel": "Corpus",
+    "ledger": "Corpus",
+    "outcomes": "Outcomes",
+    "agreement": "Outcomes",
+    "solutions": "Measurement",
+    "cases": "Performance",
+    "pairs": "Performance",
+    "speedups": "Performance",
+    "champions": "Performance",
+}
+
+# figure: (the table it is drawn from, its category in the report)
+FIGURES = {
+    "funnel": ("funnel", "Corpus"),
+    "outcomes": ("outcomes", "Outcomes"),
+    "repetitions": ("cases", "Measurement"),
+    "noise": ("solutions", "Measurement"),
+    "significance": ("cases", "Performance"),
+    "speedups": ("speedups", "Performance"),
+    "ratios": ("pairs", "Performance"),
+    "champions": ("champions", "Performance"),
+}
+
+ANALYSIS = [
+    *expand("results/tables/{table}.{kind}", table=TABLES, kind=["csv", "tex"]),
+    *expand("results/figures/{figure}.{kind}", figure=FIGURES, kind=["pdf", "svg"]),
+    "results/findings.json",
+]
+
+
+CSV = {
+    table: report(
+        f"results/tables/{table}.csv",
+        caption=f"../report/captions/table_{table}.rst",
+        category=category,
+        labels={"content": table, "kind": "table"},
+    )
+    for table, category in TABLES.items()
+}
+
+
+rule ledger_tables:
+    input:
+        ledger="results/ledger.parquet",
+    output:
+        ledger=CSV["ledger"],
+        ledger_tex="results/tables/ledger.tex",
+        funnel=CSV["funnel"],
+        funnel_tex="results/tables/funnel.tex",
+    log:
+        "results/logs/ledger_tables.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/tabulate_ledger.py"
+
+
+rule outcome_tables:
+    input:
+        outcomes="results/outcomes.parquet",
+    output:
+        outcomes=CSV["outcomes"],
+        outcomes_tex="results/tables/outcomes.tex",
+        agreement=CSV["agreement"],
+        agreement_tex="results/tables/agreement.tex",
+    log:
+        "results/logs/outcome_tables.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/tabulate_outcomes.py"
+
+
+rule case_statistics:
+    input:
+        ledger="results/ledger.parquet",
+        cases="results/cases.parquet",
+        measurements="results/measurements.parquet",
+    output:
+        solutions=CSV["solutions"],
+        solutions_tex="results/tables/solutions.tex",
+        cases=CSV["cases"],
+        cases_tex="results/tables/cases.tex",
+    log:
+        "results/logs/case_statistics.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        alpha=CONFIG.alpha,
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/analyse_cases.py"
+
+
+rule comparisons:
+    input:
+        ledger="results/ledger.parquet",
+        members="results/cases.parquet",
+        solutions="results/tables/solutions.csv",
+        cases="results/tables/cases.csv",
+    output:
+        pairs=CSV["pairs"],
+        pairs_tex="results/tables/pairs.tex",
+        speedups=CSV["speedups"],
+        speedups_tex="results/tables/speedups.tex",
+        champions=CSV["champions"],
+        champions_tex="results/tables/champions.tex",
+    log:
+        "results/logs/comparisons.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        seed=CONFIG.seed,
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/compare_sources.py"
+
+
+rule findings:
+    input:
+        funnel="results/tables/funnel.csv",
+        outcomes="results/tables/outcomes.csv",
+        agreement="results/tables/agreement.csv",
+        solutions="results/tables/solutions.csv",
+        cases="results/tables/cases.csv",
+        speedups="results/tables/speedups.csv",
+        champions="results/tables/champions.csv",
+    output:
+        report(
+            "results/findings.json",
+            caption="../report/captions/findings.rst",
+            category="Findings",
+            labels={"content": "findings", "kind": "JSON"},
+        ),
+    log:
+        "results/logs/findings.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/state_findings.py"
+
+
+for figure, (table, category) in FIGURES.items():
+
+    rule:
+        name:
+            f"{figure}_figure"
+        input:
+            f"results/tables/{table}.csv",
+        output:
+            svg=report(
+                f"results/figures/{figure}.svg",
+                caption=f"../report/captions/figure_{figure}.rst",
+                category=category,
+                labels={"content": figure, "kind": "figure"},
+            ),
+            pdf=f"results/figures/{figure}.pdf",
+        log:
+            f"results/logs/figures/{figure}.log",
+        conda:
+            "../envs/analysis.yaml"
+        params:
+            figure=figure,
+            code=code_digest("plots", "stats.schema", "tables"),
+        script:
+            "../scripts/plot_figure.py"

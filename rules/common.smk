@@ -1,0 +1,93 @@
+import sys
+from pathlib import Path
+
+from patchperf import workflow as study
+from patchperf.config import load_config
+from patchperf.errors import PatchperfError
+from patchperf.isolation.host import host_class
+from patchperf.workflow import code_digest, read_table
+from snakemake_logger_plugin_patchperf import follow
+
+
+wildcard_constraints:
+    instance=r"[A-Za-z0-9][A-Za-z0-9._+-]*",
+    digest=r"[0-9a-f]+",
+
+
+try:
+    CONFIG = load_config(config)
+    INPUT_FILES = study.input_files(CONFIG, (Path.cwd(), Path(workflow.basedir)))
+except PatchperfError as error:
+    sys.exit(f"error: {error}")
+
+
+def settings(*keys):
+    return study.settings(CONFIG, *keys)
+
+
+def hold_working_directory():
+    global WORKING_DIRECTORY
+    try:
+        WORKING_DIRECTORY = study.hold(Path("results"))
+    except PatchperfError as error:
+        raise WorkflowError(str(error))
+
+
+# ---- tables that decide which jobs there are
+
+
+def get_manifest():
+    table = read_table(checkpoints.instances.get().output.table)
+    return table[table.selected].set_index("instance_id")
+
+
+def get_corpus():
+    table = read_table(checkpoints.corpus.get().output[0])
+    return table[table.status == "kept"].instance_id.tolist()
+
+
+def get_cases():
+    table = read_table(checkpoints.cases.get().output.cases)
+    return table.drop_duplicates("instance_id").set_index("instance_id")
+
+
+# ---- inputs and parameters by instance
+
+
+def get_spec(stage):
+    """A parameter: the digest of all that a stage's result for an instance depends on."""
+    return lambda wildcards: get_manifest()[stage].get(
+        wildcards.instance, "not in the study"
+    )
+
+
+def get_case(wildcards):
+    return get_cases().case.get(wildcards.instance, "not a case")
+
+
+def get_environment(wildcards):
+    digest = get_manifest().environment.get(wildcards.instance)
+    return f"results/environments/{digest}.json" if digest else []
+
+
+def get_probes(wildcards):
+    manifest = get_manifest()
+    return [
+        f"results/probes/{instance}.json"
+        for instance in manifest.index[manifest.f2p == 1]
+    ]
+
+
+def get_kept_probes(wildcards):
+    return [f"results/probes/{instance}.json" for instance in get_corpus()]
+
+
+def get_grades(wildcards):
+    graded = get_manifest().index if CONFIG.grading == "all" else get_corpus()
+    return [f"results/grades/{instance}.json" for instance in graded]
+
+
+def get_measured(kind):
+    return lambda wildcards: [
+        f"results/measurements/{instance}.{kind}" for instance in get_cases().index
+    ]

@@ -1,0 +1,86 @@
+# Datasets and predictions become instances; instances become the corpus, or are excluded with a reason.
+
+
+checkpoint instances:
+    input:
+        **INPUT_FILES,
+    output:
+        table="results/instances.parquet",
+        candidates="results/candidates.parquet",
+        rows=directory("results/instances"),
+    log:
+        "results/logs/instances.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        settings=settings(
+            "datasets",
+            "sources",
+            "repositories",
+            "environments",
+            "instances",
+            "exclude",
+        ),
+        protocol=settings("reproductions", "warmup", "sandbox"),
+    script:
+        "../scripts/read_instances.py"
+
+
+rule environment:
+    input:
+        manifest=ancient("results/instances.parquet"),
+    output:
+        "results/environments/{digest}.json",
+    log:
+        "results/logs/environments/{digest}.log",
+    conda:
+        "../envs/study.yaml"
+    script:
+        "../scripts/build_environment.py"
+
+
+rule reproduce:
+    input:
+        manifest=ancient("results/instances.parquet"),
+        environment=get_environment,
+    output:
+        "results/reproductions/{instance}.json",
+    log:
+        "results/logs/reproductions/{instance}.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        spec=get_spec("reproduce"),
+    script:
+        "../scripts/reproduce_ground_truth.py"
+
+
+rule probe:
+    input:
+        manifest=ancient("results/instances.parquet"),
+        environment=get_environment,
+        reproduction="results/reproductions/{instance}.json",
+    output:
+        "results/probes/{instance}.json",
+    log:
+        "results/logs/probes/{instance}.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        spec=get_spec("probe"),
+    script:
+        "../scripts/probe_test.py"
+
+
+checkpoint corpus:
+    input:
+        manifest="results/instances.parquet",
+        probes=get_probes,
+    output:
+        "results/corpus.parquet",
+    log:
+        "results/logs/corpus.log",
+    conda:
+        "../envs/study.yaml"
+    script:
+        "../scripts/select_corpus.py"

@@ -1,0 +1,54 @@
+# Candidates are graded; the correct ones with equal code are one solution; a kept instance with its solutions is a case.
+
+
+rule grade:
+    input:
+        manifest=ancient("results/instances.parquet"),
+        environment=get_environment,
+        reproduction="results/reproductions/{instance}.json",
+    output:
+        "results/grades/{instance}.json",
+    log:
+        "results/logs/grades/{instance}.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        spec=get_spec("grade"),
+    script:
+        "../scripts/grade_candidates.py"
+
+
+rule host:
+    output:
+        "results/host.json",
+    log:
+        "results/logs/host.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        host=host_class(),
+        counter=CONFIG.counter,
+    script:
+        "../scripts/inspect_host.py"
+
+
+checkpoint cases:
+    input:
+        manifest="results/instances.parquet",
+        corpus="results/corpus.parquet",
+        grades=get_grades,
+        probes=get_kept_probes,
+        host="results/host.json",
+    output:
+        cases="results/cases.parquet",
+        outcomes="results/outcomes.parquet",
+    log:
+        "results/logs/cases.log",
+    conda:
+        "../envs/study.yaml"
+    params:
+        protocol=settings(
+            "warmup", "calibration", "replicates", "seed", "isolation", "sandbox"
+        ),
+    script:
+        "../scripts/assemble_cases.py"

@@ -1,0 +1,26 @@
+"""Find out what can be measured on this machine: its kind, a working counter, how patches are confined."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchperf.sandbox.local import local_sandbox
+
+from patchperf import script
+from patchperf.counters.preflight import choose, in_sandbox
+from patchperf.study.inputs import cache_folder
+from patchperf.study.measuring import Host
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with script.logged(snakemake), script.scratch(snakemake) as work:
+    config = script.study(snakemake)
+    sandbox = local_sandbox(config.sandbox, work)
+    python = Path(sys.executable)
+    readable = (Path(sys.prefix), Path(sys.base_prefix))
+    counter = choose(config.counter, in_sandbox(sandbox, config.sandbox.limits, cache_folder(config), python, readable))
+    logging.info("counter: %s", counter.reason)
+    host = Host(host=snakemake.params.host, counter=counter, confinement=sandbox.confinement)
+    Path(snakemake.output[0]).write_text(host.model_dump_json(indent=1), "utf-8")

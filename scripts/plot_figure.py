@@ -1,0 +1,15 @@
+"""Draw one figure from its table."""
+
+from typing import TYPE_CHECKING
+
+from patchperf import script
+from patchperf.plots.figures import FIGURES
+from patchperf.plots.style import save_figure
+from patchperf.tables import read_table
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with script.logged(snakemake):
+    plot = FIGURES[snakemake.params.figure]
+    save_figure(plot.draw(read_table(snakemake.input[0], plot.schema)), *snakemake.output)

@@ -1,0 +1,36 @@
+"""Read and check all inputs; write the manifest, the candidates, and one file per instance for the jobs to come."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from patchperf import script
+from patchperf.study.inputs import load_inputs
+from patchperf.study.manifest import build_manifest
+from patchperf.study.rows import Row, write_row
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with script.logged(snakemake):
+    config = script.study(snakemake)
+    inputs = load_inputs(config, script.folders(snakemake))
+    rows = Path(snakemake.output.rows)
+    rows.mkdir(parents=True, exist_ok=True)
+    for instance in inputs.instances:
+        name = instance.instance_id
+        write_row(
+            Row(instance=instance, candidates=inputs.candidates[name], environment=inputs.environments[name]), rows
+        )
+    columns = ["instance_id", "source", "digest", "reported_resolved"]
+    written = [
+        (candidate.instance_id, candidate.source, candidate.digest, candidate.reported_resolved)
+        for candidates in inputs.candidates.values()
+        for candidate in candidates
+    ]
+    pd.DataFrame(written, columns=columns).astype({"reported_resolved": "boolean"}).to_parquet(
+        snakemake.output.candidates
+    )
+    manifest = build_manifest(inputs.instances, inputs.candidates, inputs.environments, config)
+    manifest.to_parquet(snakemake.output.table)

@@ -1,0 +1,1 @@
+"""On which processors a measurement runs, and what else can run there."""

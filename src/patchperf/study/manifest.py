@@ -1,0 +1,55 @@
+"""The manifest: one row per instance with the digests of all that its later stages depend on.
+
+A stage is run again when its digest here differs from the digest its last result was made with, and only then. What
+does not change a result (time-outs, limits, paths of mirrors) is in no digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from patchperf.config import Config
+from patchperf.sandbox.environments import EnvironmentSpec
+from patchperf.study.instance import Candidate, Instance, content_digest
+
+PROTOCOL = 1
+"""Raised when a change of this package makes earlier verdicts or measurements incomparable."""
+
+COLUMNS = ("instance_id", "dataset", "repo", "f2p", "selected", "environment", "reproduce", "probe", "grade")
+
+
+def build_manifest(
+    instances: Sequence[Instance],
+    candidates: Mapping[str, Sequence[Candidate]],
+    environments: Mapping[str, EnvironmentSpec],
+    config: Config,
+) -> pd.DataFrame:
+    """The manifest, sorted by instance id; ``candidates`` and ``environments`` are by instance id.
+
+    Columns: ``f2p`` number of F2P tests, ``selected`` False for instances that the configuration excludes,
+    ``environment``, ``reproduce``, ``probe``, ``grade`` digests (SHA-256, hex).
+    """
+    rows = []
+    for instance in sorted(instances, key=lambda one: one.instance_id):
+        name = instance.instance_id
+        environment = environments[name].digest
+        reproduce = content_digest(
+            [PROTOCOL, instance.digest, environment, config.reproductions, config.environments.pythonpath]
+        )
+        written = sorted((one.source, one.digest, one.reported_resolved) for one in candidates.get(name, ()))
+        rows.append(
+            (
+                name,
+                instance.dataset,
+                instance.repo,
+                len(instance.fail_to_pass),
+                name not in config.exclude,
+                environment,
+                reproduce,
+                content_digest([reproduce, config.warmup]),
+                content_digest([reproduce, written]),
+            )
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,108 @@
+"""Where one instance's commands run: trees of its repository, its environment, its sandbox, one scratch folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchperf.config import Config
+from patchperf.errors import InputError
+from patchperf.sandbox import patches, trees
+from patchperf.sandbox.environments import Environment
+from patchperf.sandbox.protocol import Command, Completed, Sandbox
+from patchperf.study.commands import ShellCommand
+from patchperf.study.instance import Instance
+
+FIXED_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """One instance with everything its commands need; ``work`` is a scratch folder of this job alone."""
+
+    instance: Instance
+    config: Config
+    mirror: Path
+    environment: Environment
+    sandbox: Sandbox
+    work: Path
+
+    def tree(self, name: str, patch: str | None, *, tests: bool = True) -> Path:
+        """A new tree at the base commit with a patch applied and, on top, the benchmark's tests.
+
+        Raises InputError when the ground truth or the test patch does not apply: the instance itself is broken.
+        """
+        tree = self.base_tree(name)
+        if patch is not None:
+            applied = patches.apply_patch(tree, patch)
+            if not applied.applied:
+                raise InputError(f"{self.instance.instance_id}: patch does not apply: {applied.detail}")
+        if tests:
+            self.install_tests(tree)
+        return tree
+
+    def base_tree(self, name: str) -> Path:
+        """A new tree at the base commit; one of the same name is replaced."""
+        tree = self.work / name
+        trees.remove(tree)
+        trees.checkout(self.mirror, self.instance.base_commit, tree)
+        return tree
+
+    def install_tests(self, tree: Path) -> None:
+        """Put the benchmark's tests in place: test files back to the base, then the test patch, as the harness does."""
+        trees.restore(tree, self.instance.base_commit, patches.patch_paths(self.instance.test_patch))
+        applied = patches.apply_patch(tree, self.instance.test_patch)
+        if not applied.applied:
+            raise InputError(f"{self.instance.instance_id}: test patch does not apply: {applied.detail}")
+
+    def command(
+        self,
+        shell: ShellCommand,
+        tree: Path,
+        *,
+        timeout: float,
+        hash_seed: int = 0,
+        tools: Path | None = None,
+        out: Path | None = None,
+    ) -> Command:
+        """A sandboxed command on a tree, with the whole environment of the measured Python."""
+        return Command(
+            argv=shell.argv,
+            tree=tree,
+            environment=self.variables(shell.environment, hash_seed),
+            out=out,
+            tools=tools,
+            readable=self.readable,
+            timeout=timeout,
+        )
+
+    def run(self, shell: ShellCommand, tree: Path, *, timeout: float, hash_seed: int = 0) -> Completed:
+        """Run a command on a tree without any tool of ours."""
+        return self.sandbox.run(
+            self.command(shell, tree, timeout=timeout, hash_seed=hash_seed), self.config.sandbox.limits
+        )
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """Host folders that the measured Python lives in."""
+        return self.environment.prefix, self.environment.base_prefix
+
+    @property
+    def executables(self) -> frozenset[str]:
+        """Names of the programs that the environment brings."""
+        return frozenset(path.name for path in (self.environment.prefix / "bin").iterdir())
+
+    def variables(self, extra: Mapping[str, str], hash_seed: int) -> dict[str, str]:
+        """The environment of every command: nothing is inherited from the user's shell."""
+        layout = self.sandbox.layout
+        roots = [
+            layout.tree if root == "." else f"{layout.tree}/{root}" for root in self.config.environments.pythonpath
+        ]
+        return {
+            **FIXED_ENVIRONMENT,
+            "PATH": f"{self.environment.prefix}/bin:/usr/local/bin:/usr/bin:/bin",
+            "PYTHONPATH": ":".join([*roots, layout.tools]),
+            "PYTHONHASHSEED": str(hash_seed),
+            **extra,
+        }

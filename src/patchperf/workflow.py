@@ -1,0 +1,74 @@
+"""What the rules need beside Snakemake: digests of code and settings, tables that decide jobs, the lock."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import importlib.util
+import json
+from pathlib import Path
+from typing import TextIO
+
+import pandas as pd
+
+from patchperf.config import Config, resolve_path
+from patchperf.errors import MachineError
+
+
+def input_files(config: Config, folders: tuple[Path, ...]) -> dict[str, list[str]]:
+    """The files and folders that a study reads, by role; raises InputError for one that does not exist."""
+    given = {
+        "datasets": [dataset.path for dataset in config.datasets if dataset.path],
+        "predictions": [source.predictions for source in config.sources],
+        "resolved": [source.resolved for source in config.sources if isinstance(source.resolved, str)],
+        "environments": [config.environments.file] if config.environments.file else [],
+    }
+    found = {role: [str(resolve_path(path, folders)) for path in paths] for role, paths in given.items()}
+    return {role: list(dict.fromkeys(paths)) for role, paths in found.items() if paths}
+
+
+def settings(config: Config, *keys: str) -> str:
+    """Some settings as one text, for a rule that a change of them, and of no other, has to rerun."""
+    return json.dumps(config.model_dump(mode="json", include=set(keys)), sort_keys=True)
+
+
+def code_digest(*modules: str) -> str:
+    """SHA-256 (hex) over the source of modules or packages of patchperf, for rules that their change has to rerun."""
+    digest = hashlib.sha256()
+    for module in modules:
+        found = importlib.util.find_spec(f"patchperf.{module}")
+        if found is None or found.origin is None:
+            raise ModuleNotFoundError(f"patchperf.{module}")
+        folders = found.submodule_search_locations
+        files = sorted(Path(folders[0]).rglob("*.py")) if folders else [Path(found.origin)]
+        for file in files:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """A stage's table, read once per version of the file."""
+    return _read_table(str(path), Path(path).stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=8)
+def _read_table(path: str, _version: int) -> pd.DataFrame:
+    return pd.read_parquet(path)
+
+
+def hold(folder: Path) -> TextIO:
+    """Hold a working folder for one run, until the file returned is closed or its process ends, however it ends.
+
+    Raises MachineError if another run holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / ".lock").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise MachineError(
+            f"another run is working in {folder.resolve()}: wait for it, or use another --directory"
+        ) from None
+    return file
