@@ -1,10 +1,12 @@
+from pathlib import Path
+
 from snakemake.utils import min_version
 
 min_version("9.19")
 
 if not workflow.config_settings.configfiles:
 
-    configfile: workflow.basedir + "/config/config.yaml"
+    configfile: Path(workflow.basedir, "config", "config.yaml")
 
 
 include: "rules/common.smk"

@@ -423,11 +423,11 @@ def _calibrate(spec, record):
 
 
 def first_count(seconds_per_repetition, low, high):
-    """Repetitions to start from (int, >= 1): halved from the middle of the window (geometric) until below it."""
-    aim = math.sqrt(low * high)
-    while aim >= low:
-        aim /= 2
-    return max(1, int(aim / seconds_per_repetition))
+    """Repetitions to start from (int, >= 1): by the estimate, those that take the geometric middle of the window.
+
+    A loop that lands there at once is the whole calibration: every step more is paid for and measures nothing.
+    """
+    return max(1, int(math.sqrt(low * high) / seconds_per_repetition))
 
 
 def next_count(timed, low, high):

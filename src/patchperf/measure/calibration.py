@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 
 WindowPosition = Literal["below", "inside", "above"]
-TRIAL_SHARE = 0.1
+TRIAL_SHARE = 0.05
 TRIAL_FLOOR_SECONDS = 0.02
 
 

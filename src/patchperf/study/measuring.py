@@ -34,7 +34,11 @@ class Host(BaseModel):
 
 
 class Measured(BaseModel):
-    """Whether a case could be measured; if not, the reason code and one line of evidence."""
+    """Whether a case could be measured; if not, the reason code and one line of evidence.
+
+    ``job_seconds`` is the age of the measuring job's process when all was measured, ``waiting_seconds`` what of it
+    passed until no other case was being measured on the machine.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,6 +46,8 @@ class Measured(BaseModel):
     case: str
     reason: str = ""
     evidence: str = ""
+    job_seconds: float = 0.0
+    waiting_seconds: float = 0.0
 
 
 def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, host: Host, cache: Path) -> CasePlan:

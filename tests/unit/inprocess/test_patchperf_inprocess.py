@@ -61,7 +61,7 @@ def test_a_trial_doubles_its_batches_until_one_is_long_enough(tools):
     counts = [count for count, _ in record["batches"]]
     assert counts == [2**power for power in range(len(counts))]
     assert [ns >= 10_000_000 for _, ns in record["batches"]] == [False] * (len(counts) - 1) + [True]
-    assert record["seconds_per_repetition"] == pytest.approx(record["batches"][-1][1] / 1e9 / counts[-1], rel=0.5)
+    assert 0.001 <= record["seconds_per_repetition"] <= record["batches"][-1][1] / 1e9 / counts[-1]
     assert len(calls) == 3 + sum(counts)
 
 
@@ -76,8 +76,7 @@ def test_a_calibration_ends_inside_the_window_and_keeps_every_step(tools):
     )
     body()
     record = tools.record
-    assert [count * 2 for count, _ in record["steps"][:-1]] == [count for count, _ in record["steps"][1:]]
-    assert all(ns < 60_000_000 for _, ns in record["steps"][:-1])
+    assert all(not 60_000_000 <= ns <= 400_000_000 for _, ns in record["steps"][:-1])
     assert record["steps"][-1] == [record["repetitions"], record["wall_ns"]]
     assert 60_000_000 <= record["wall_ns"] <= 400_000_000
 
@@ -444,9 +443,9 @@ def test_a_disturbed_last_batch_does_not_make_a_trial_slow(module):
     assert module.seconds_per_repetition([[1, 0]]) == 1e-9
 
 
-def test_the_first_step_starts_below_the_window(module):
-    assert module.first_count(0.001, 4.0, 8.0) == int((4 * 8) ** 0.5 / 2 / 0.001)
-    assert module.first_count(0.001, 0.5, 8.0) == 250
+def test_the_first_step_aims_at_the_geometric_middle_of_the_window(module):
+    assert module.first_count(0.001, 4.0, 8.0) == int((4 * 8) ** 0.5 / 0.001)
+    assert module.first_count(0.001, 0.5, 8.0) == 2000
     assert module.first_count(100.0, 4.0, 8.0) == 1
 
 

@@ -18,7 +18,7 @@ def test_a_loop_lies_below_inside_or_above_its_window(seconds, position):
 
 
 def test_a_trial_takes_a_tenth_of_the_window_but_not_less_than_a_few_time_slices():
-    assert Window(min_seconds=4, max_seconds=8).trial_seconds == pytest.approx(0.4)
+    assert Window(min_seconds=4, max_seconds=8).trial_seconds == pytest.approx(0.2)
     assert Window(min_seconds=0.05, max_seconds=0.1).trial_seconds == pytest.approx(0.02)
 
 
