@@ -26,9 +26,11 @@ def settings(*keys):
 
 
 def hold_working_directory():
+    """Keep other runs out of this folder, then remove what a killed run left in scratch."""
     global WORKING_DIRECTORY
     try:
         WORKING_DIRECTORY = study.hold(Path("results"))
+        study.clear_scratch(CONFIG, Path.cwd())
     except PatchperfError as error:
         raise WorkflowError(str(error))
 

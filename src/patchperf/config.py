@@ -137,6 +137,7 @@ class Config(Section):
     repositories: Repositories
     environments: Environments = Environments()
     cache: str = ".patchperf"
+    scratch: str | None = None
     sandbox: SandboxSettings = SandboxSettings()
     timeouts: Timeouts = Timeouts()
     reproductions: PositiveInt = 3

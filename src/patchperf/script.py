@@ -20,6 +20,7 @@ from patchperf.sandbox.environments import build_environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.sandbox.mirrors import mirror
 from patchperf.sandbox.trees import remove
+from patchperf.scratch import scratch_root
 from patchperf.study.inputs import cache_folder
 from patchperf.study.rows import read_row
 from patchperf.study.workbench import Workbench
@@ -74,7 +75,7 @@ def folders(job: Any) -> tuple[Path, ...]:
 @contextmanager
 def scratch(job: Any) -> Iterator[Path]:
     """A scratch folder of this job alone; what a killed run left there is removed first, and it is gone afterwards."""
-    work = Path("results/work", job.rule, *map(str, job.wildcards)).resolve()
+    work = scratch_root(study(job), Path.cwd()).joinpath(job.rule, *map(str, job.wildcards))
     remove(work)
     work.mkdir(parents=True)
     try:

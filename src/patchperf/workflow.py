@@ -14,6 +14,8 @@ import pandas as pd
 
 from patchperf.config import Config, resolve_path
 from patchperf.errors import MachineError
+from patchperf.sandbox.files import erase
+from patchperf.scratch import scratch_root
 
 
 def input_files(config: Config, folders: tuple[Path, ...]) -> dict[str, list[str]]:
@@ -55,6 +57,11 @@ def read_table(path: str | Path) -> pd.DataFrame:
 @functools.lru_cache(maxsize=8)
 def _read_table(path: str, _version: int) -> pd.DataFrame:
     return pd.read_parquet(path)
+
+
+def clear_scratch(config: Config, study: Path) -> None:
+    """Remove all scratch of a study; only for the run that holds its folder."""
+    erase(scratch_root(config, study))
 
 
 def hold(folder: Path) -> TextIO:
