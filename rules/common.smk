@@ -15,14 +15,15 @@ wildcard_constraints:
 
 
 try:
-    CONFIG = load_config(config)
+    CONFIG = load_config(config, ", ".join(map(str, workflow.configfiles)))
     INPUT_FILES = study.input_files(CONFIG, (Path.cwd(), Path(workflow.basedir)))
 except PatchperfError as error:
     sys.exit(f"error: {error}")
 
 
 def settings(*keys):
-    return study.settings(CONFIG, *keys)
+    """A parameter: some settings. A function, for Snakemake looks for wildcards in texts, such as a URL's {repo}."""
+    return lambda wildcards: study.settings(CONFIG, *keys)
 
 
 def hold_working_directory():

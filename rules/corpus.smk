@@ -42,7 +42,7 @@ rule environment:
 rule reproduce:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=get_environment,
+        environment=ancient(get_environment),
     output:
         "results/reproductions/{instance}.json",
     log:
@@ -58,7 +58,7 @@ rule reproduce:
 rule probe:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=get_environment,
+        environment=ancient(get_environment),
         reproduction="results/reproductions/{instance}.json",
     output:
         "results/probes/{instance}.json",

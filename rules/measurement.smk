@@ -5,7 +5,7 @@ rule measure:
     input:
         cases=ancient("results/cases.parquet"),
         host=ancient("results/host.json"),
-        environment=get_environment,
+        environment=ancient(get_environment),
         probe=ancient("results/probes/{instance}.json"),
     output:
         records="results/measurements/{instance}.parquet",

@@ -4,7 +4,7 @@
 rule grade:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=get_environment,
+        environment=ancient(get_environment),
         reproduction="results/reproductions/{instance}.json",
     output:
         "results/grades/{instance}.json",

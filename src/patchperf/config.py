@@ -36,7 +36,7 @@ Name = Annotated[str, AfterValidator(_plain_name)]
 class Section(BaseModel):
     """A part of the configuration: read once, never changed, no unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Dataset(Section):

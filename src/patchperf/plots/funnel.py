@@ -52,7 +52,7 @@ def draw_funnel(funnel: pd.DataFrame) -> Figure:
             text = f"{left}  (−{removed})" if removed else f"{left}"
             axes.text(left + removed + 0.02 * total, place, text, va="center", color=DARK, fontsize=6.5)
         axes.set_xlim(0, 1.3 * max(total, 1))
-        axes.set_title(f"{dataset}: {total} instances")
+        axes.set_title(f"{dataset}: n = {total}")
         axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         axes.set_xlabel("instances")
     for axes in list(panels):

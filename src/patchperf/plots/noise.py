@@ -7,6 +7,7 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from patchperf.plots.style import (
     DARK,
@@ -38,14 +39,14 @@ def draw_noise(solutions: pd.DataFrame) -> Figure:
     floor, top = (_decade(positive.min()), 10 * _decade(positive.max())) if len(positive) else (LEAST, 1.0)
     axes.set(xscale="log", xlim=(100 * floor, 100 * top), ylim=(0, 1))
     for line, ((metric, backend), rows) in zip(cycle(LINES), varied.groupby(["metric", "backend"]), strict=False):
-        cv = np.sort(rows["cv"].clip(lower=floor))
-        label = (
-            f"{metric_label(str(metric), str(backend))}: median {100 * rows['cv'].median():.2g} %, {len(cv)} solutions"
+        label = f"{metric_label(str(metric), str(backend))}: median {100 * rows['cv'].median():.2g} %, n = {len(rows)}"
+        axes.ecdf(
+            100 * rows["cv"].clip(lower=floor),
+            color=METRIC_COLOURS.get(str(metric), DARK),
+            linestyle=line,
+            label=label,
         )
-        share = np.arange(1, len(cv) + 1) / len(cv)
-        axes.step(
-            100 * cv, share, where="post", color=METRIC_COLOURS.get(str(metric), DARK), linestyle=line, label=label
-        )
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("CV of a solution's replicates (%)")
     axes.set_ylabel("solutions")

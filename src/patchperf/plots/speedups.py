@@ -25,6 +25,8 @@ from patchperf.stats.schema import SETTINGS, backends, source_order
 
 LEAST_RANGE = -float(np.log(0.99))
 COLOURS = "RdBu_r"
+SLANTED = 8
+"""Most sources whose names stand aslant below the columns; more stand upright."""
 CELL = ("source_i", "source_j", "n", "geometric_mean", "low", "high")
 
 
@@ -39,7 +41,9 @@ def draw_speedups(speedups: pd.DataFrame) -> Figure:
     if not metrics:
         return empty_figure("No two sources share a measured case: no speedups.")
     sources = source_order([*speedups["source_i"], *speedups["source_j"]])
-    figure = new_figure(DOUBLE, 0.9 + len(metrics) * (2.2 + 0.03 * max(map(len, sources))))
+    upright = len(sources) > SLANTED
+    room = max(map(len, sources)) * (0.055 if upright else 0.03)
+    figure = new_figure(DOUBLE, 0.9 + len(metrics) * (2.2 + room))
     panels = figure.subplots(len(metrics), len(SETTINGS), squeeze=False)
     limit = max(LEAST_RANGE, float(np.log(speedups["geometric_mean"]).abs().max()))
     scale = ScalarMappable(Normalize(-limit, limit), COLOURS)
@@ -89,7 +93,7 @@ def _heat_map(axes: Axes, cells: pd.DataFrame, sources: list[str], scale: Scalar
         )
     for number in range(size):
         axes.fill_between([number - 0.5, number + 0.5], number - 0.5, number + 0.5, color=PALE, linewidth=0)
-    axes.set_xticks(range(size), sources, rotation=40 if size <= 8 else 90, ha="right", rotation_mode="anchor")
+    axes.set_xticks(range(size), sources, rotation=40 if size <= SLANTED else 90, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(size), sources)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
