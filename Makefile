@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements.lock)
 
+# Modules are compiled when they are first imported, and kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: study test
 
 study: $(VENV)/ready
@@ -18,6 +21,6 @@ $(VENV)/ready: requirements.lock pyproject.toml envs/system-packages.sh
 	  { echo 'patchperf needs Python 3.11 or newer: run make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)' >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python --requirement requirements.lock
-	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python --no-deps --editable .
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --requirement requirements.lock
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --no-deps --editable .
 	touch $@

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +20,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from patchperf.errors import InputError
 from patchperf.sandbox.protocol import Limits
@@ -161,36 +164,81 @@ class Config(Section):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ValueError(f"{kind}: two of one name: {', '.join(twice)}")
+                raise ValueError(f"{kind}: two of one name: {', '.join(twice)}; give each a name of its own")
         return self
 
 
 def load_config(values: Mapping[str, Any], where: str = "configuration") -> Config:
-    """The validated configuration; raises InputError, one line for the first problem and a count of the rest."""
+    """The validated configuration; raises InputError, one line for the first problem and a count of the rest.
+
+    ``where`` names the file it comes from. Types are taken strictly, as JSON has them: no text counts as a number.
+    """
     try:
-        return Config.model_validate(values)
+        return Config.model_validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {_one_line(error)}") from None
 
 
 def _one_line(error: ValidationError) -> str:
-    first, *others = error.errors(include_url=False)
-    key = ".".join(map(str, first["loc"])) or "top level"
+    found: dict[str, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        found.setdefault(_key(detail), []).append(detail)
+    (key, details), *others = found.items()
+    # A list whose elements are wrong is reported as too short as well.
+    more = sum(details[0]["type"] != "too_short" for _, details in others)
+    return _problem(key, details) + (f" (and {more} more)" if more else "")
+
+
+def _problem(key: str, details: Sequence[ErrorDetails]) -> str:
+    """What is wrong with a key; one that may be of several types has a detail for each."""
+    first = details[0]
     if first["type"] == "extra_forbidden":
         parent = _section_at(first["loc"][:-1])
-        allowed = f"; allowed here: {', '.join(parent.model_fields)}" if parent else ""
-        text = f"unknown key {key}{allowed}"
-    elif first["type"] == "missing":
-        text = f"key {key} is missing"
-    else:
-        message = first["msg"].removeprefix("Value error, ")
-        shown = "" if isinstance(first["input"], Mapping) else f" = {first['input']!r}"
-        text = f"key {key}{shown}: {message}"
-    return text + (f" (and {len(others)} more)" if others else "")
+        return f"unknown key {key}{f'; allowed here: {_fields(parent)}' if parent else ''}"
+    if first["type"] == "missing":
+        section = _section_at(first["loc"])
+        return f"key {key} is missing{f', a section with some of {_fields(section)}' if section else ''}"
+    shown = f"key {key} = {reprlib.repr(first['input'])}: " if key else ""
+    return shown + " or ".join(dict.fromkeys(_expected(detail) for detail in details))
+
+
+def _expected(detail: ErrorDetails) -> str:
+    match detail["type"]:
+        case "model_type":
+            section = _section_at(detail["loc"])
+            return f"expected a section with keys of {_fields(section)}" if section else "expected a section"
+        case "tuple_type":
+            return "expected a list"
+        case "too_short":
+            return "expected a list with at least one element"
+        case "float_type" | "float_parsing":
+            return "expected a number, without quotes, an exponent after a decimal point (1.0e-2)"
+        case _:
+            text = detail["msg"].removeprefix("Value error, ")
+            return re.sub("^Input should be (?=greater|less)", "expected a value ", text).replace(
+                "Input should be", "expected"
+            )
+
+
+def _fields(section: type[BaseModel]) -> str:
+    return ", ".join(section.model_fields)
+
+
+def _key(detail: ErrorDetails) -> str:
+    """The dotted key; where a value may be of several types, pydantic adds a name for each, which is left out."""
+    model: type[BaseModel] | None = Config
+    steps: list[str] = []
+    for place, step in enumerate(detail["loc"]):
+        if isinstance(step, str):
+            if model is None:
+                break
+            model = _section_at(detail["loc"][: place + 1])
+        steps.append(str(step))
+    return ".".join(steps)
 
 
 def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model whose keys are allowed at a location such as ``("datasets", 0)``; None where it cannot be told."""
+    """The model whose keys are allowed at a location such as ``("datasets", 0)``; None where there is none."""
     model: type[BaseModel] = Config
     for step in location:
         if isinstance(step, int):

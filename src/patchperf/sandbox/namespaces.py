@@ -23,6 +23,7 @@ from patchperf.sandbox.capture import capture, drain, output_pipe
 from patchperf.sandbox.descendants import children, descendants
 from patchperf.sandbox.files import keep_plain_files
 from patchperf.sandbox.protocol import Command, Completed, Layout, Limits
+from patchperf.sandbox.space import with_room
 from patchperf.sandbox.watchdog import Watchdog
 
 LAYOUT = Layout(tree="/testbed", tools="/patchperf/tools", out="/patchperf/out")
@@ -94,16 +95,18 @@ class Namespaces:
 
         An exit status of 128 + n, which is how both shells and bubblewrap report a death by signal n, comes back as -n.
         What the command left in ``out`` is reduced to plain files and folders, so that reading them follows no link.
-        Raises MachineError if the sandbox or the command cannot be started; bubblewrap takes some 8,900 arguments.
+        Raises MachineError if the sandbox or the command cannot be started (bubblewrap takes some 8,900 arguments), or
+        where the tree or ``out`` has no room left.
         """
-        group = None if self._home is None else cgroups.create(self._home, limits, _OWN_PROCESSES)
-        try:
-            return self._run(command, limits, group)
-        finally:
-            if group is not None:
-                group.remove()
-            if command.out is not None:
-                keep_plain_files(command.out)
+        with with_room(command.tree, command.out):
+            group = None if self._home is None else cgroups.create(self._home, limits, _OWN_PROCESSES)
+            try:
+                return self._run(command, limits, group)
+            finally:
+                if group is not None:
+                    group.remove()
+                if command.out is not None:
+                    keep_plain_files(command.out)
 
     def _run(self, command: Command, limits: Limits, group: cgroups.Group | None) -> Completed:
         reading, writing = output_pipe()

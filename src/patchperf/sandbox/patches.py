@@ -78,7 +78,7 @@ def apply_patch(tree: Path, patch: str) -> Applied:
     No file outside the tree is written: a patch that names one is refused. The links whose older versions followed
     symbolic links (``--reject``, ``patch``) are left out for patches that make such links; ``patch`` is also left out
     where there is no hunk, which it would call a success.
-    Raises MachineError where git or patch is missing.
+    Raises MachineError where git or patch is missing, or where a patch does not apply and the disk is full.
     """
     if is_empty(patch):
         return Applied(applied=False, link=NONE, detail="the patch is empty")
@@ -112,6 +112,7 @@ def apply_patch(tree: Path, patch: str) -> Applied:
             if held:
                 return Applied(applied=True, link=link, detail=_one_line(notes))
             make_equal(tree, index)
+        require_room(tree)
     return Applied(applied=False, link=NONE, detail=_one_line(notes))
 
 

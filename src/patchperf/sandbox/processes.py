@@ -21,6 +21,7 @@ from patchperf.sandbox.capture import capture, output_pipe
 from patchperf.sandbox.descendants import children, descendants
 from patchperf.sandbox.files import erase, keep_plain_files
 from patchperf.sandbox.protocol import Command, Completed, Layout, Limits
+from patchperf.sandbox.space import with_room
 from patchperf.sandbox.supervisor import become_subreaper
 from patchperf.sandbox.watchdog import Watchdog
 
@@ -61,9 +62,10 @@ class Processes:
     def run(self, command: Command, limits: Limits) -> Completed:
         """Run a command.
 
-        Raises MachineError if it cannot be started or its tree is on another file system than ``work``.
+        Raises MachineError if it cannot be started, if its tree is on another file system than ``work``, or where the
+        tree or ``out`` has no room left.
         """
-        with self._alone() as lock:
+        with with_room(command.tree, command.out), self._alone() as lock:
             self._put_back()
             group = None if self._home is None else cgroups.create(self._home, limits, _OWN_PROCESSES)
             try:
