@@ -16,7 +16,7 @@ wildcard_constraints:
 
 try:
     CONFIG = load_config(config, ", ".join(map(str, workflow.configfiles)))
-    INPUT_FILES = study.input_files(CONFIG, (Path.cwd(), Path(workflow.basedir)))
+    INPUT_FILES = study.input_files(CONFIG, (Path(), Path(workflow.basedir)))
 except PatchperfError as error:
     sys.exit(f"error: {error}")
 

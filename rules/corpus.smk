@@ -21,7 +21,7 @@ checkpoint instances:
             "instances",
             "exclude",
         ),
-        protocol=settings("reproductions", "warmup", "sandbox"),
+        protocol=settings("reproductions", "warmup"),
     script:
         "../scripts/read_instances.py"
 

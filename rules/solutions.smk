@@ -28,6 +28,7 @@ rule host:
     params:
         host=host_class(),
         counter=CONFIG.counter,
+        confinement=CONFIG.sandbox.confinement,
     script:
         "../scripts/inspect_host.py"
 
@@ -47,8 +48,6 @@ checkpoint cases:
     conda:
         "../envs/study.yaml"
     params:
-        protocol=settings(
-            "warmup", "calibration", "replicates", "seed", "isolation", "sandbox"
-        ),
+        protocol=settings("warmup", "calibration", "replicates", "seed", "isolation"),
     script:
         "../scripts/assemble_cases.py"

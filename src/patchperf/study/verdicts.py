@@ -110,6 +110,8 @@ def judge_candidate(bench: Workbench, reproduction: Reproduction, candidate: Can
     result = grade(
         bench.instance, parse_log(done.output, bench.instance), done.exit_code, done.ended, reproduction.unreproduced
     )
+    if done.ended not in ("exit", "timeout"):
+        return verdict(outcome="infrastructure failure", note=f"stopped by our limit: {done.ended}", run=run)
     counts = (result.f2p_passed, result.f2p_total, result.p2p_passed, result.p2p_total)
     return verdict(
         outcome="timed out" if done.ended == "timeout" else outcome(*counts),
