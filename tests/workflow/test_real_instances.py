@@ -18,13 +18,8 @@ SHARED = ROOT.parent / "shared"
 INSTANCES = ("sympy__sympy-12096", "sympy__sympy-12481", "sympy__sympy-12489", "sympy__sympy-15017")
 SOURCES = ("claude-haiku-4.5", "claude-opus-4.6", "gemini-3-pro", "minimax-m2.5")
 
-DIFFERENT_RELEASE = {
-    ("sympy__sympy-12096", "claude-haiku-4.5"),
-    ("sympy__sympy-12096", "minimax-m2.5"),
-    ("sympy__sympy-12481", "claude-opus-4.6"),
-    ("sympy__sympy-12481", "minimax-m2.5"),
-}
-"""Patches with a hunk on lines that the release used here does not have: they do not apply to it."""
+REPORTED_WRONGLY = {("sympy__sympy-12489", "claude-opus-4.6")}
+"""Its authors list it as resolved, but the patch they published leaves ``__mul__`` as it was and the F2P test fails."""
 
 pytestmark = pytest.mark.skipif(
     not (SHARED / "tools" / "pypi_corpus.py").exists(), reason=f"no real instances: {SHARED} is absent"
@@ -88,7 +83,7 @@ def test_the_base_fails_and_the_ground_truth_passes_alone(study: Study) -> None:
 def test_outcomes_agree_with_what_the_authors_report(study: Study) -> None:
     table = pd.read_csv(study.result("tables/agreement.csv"))
     differing = table[table.agrees.eq(False)]
-    assert set(zip(differing.instance_id, differing.source, strict=True)) <= DIFFERENT_RELEASE
+    assert set(zip(differing.instance_id, differing.source, strict=True)) == REPORTED_WRONGLY
     outcomes = pd.read_csv(study.result("tables/outcomes.csv"))
     assert set(outcomes.outcome) <= {"Resolved", "not applied", "empty", "No-Op", "Regression"}
     of_truth = outcomes[outcomes.source == "ground_truth"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import cycle
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from patchperf.plots.style import (
     DARK,
     METRIC_COLOURS,
     SINGLE,
+    decade_axis,
     empty_figure,
     metric_label,
     new_figure,
@@ -36,24 +35,20 @@ def draw_noise(solutions: pd.DataFrame) -> Figure:
     figure = new_figure(SINGLE, 2.2)
     axes = figure.add_subplot()
     positive = varied.loc[varied["cv"] > 0, "cv"]
-    floor, top = (_decade(positive.min()), 10 * _decade(positive.max())) if len(positive) else (LEAST, 1.0)
-    axes.set(xscale="log", xlim=(100 * floor, 100 * top), ylim=(0, 1))
+    floor, top = (float(positive.min()), float(positive.max())) if len(positive) else (LEAST, LEAST)
+    decade_axis(axes, 100 * floor, 100 * top)
+    axes.set_ylim(0, 1)
     for line, ((metric, backend), rows) in zip(cycle(LINES), varied.groupby(["metric", "backend"]), strict=False):
         label = f"{metric_label(str(metric), str(backend))}: median {100 * rows['cv'].median():.2g} %, n = {len(rows)}"
         axes.ecdf(
-            100 * rows["cv"].clip(lower=floor),
+            100 * rows["cv"].clip(lower=axes.get_xlim()[0] / 100),
             color=METRIC_COLOURS.get(str(metric), DARK),
             linestyle=line,
             label=label,
         )
-    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("CV of a solution's replicates (%)")
     axes.set_ylabel("solutions")
     figure.legend(loc="outside upper left")
     say_missing(figure, varied["metric"])
     return figure
-
-
-def _decade(value: float) -> float:
-    return float(10.0 ** np.floor(np.log10(value)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from patchperf.plots.style import BLUE, DARK, SINGLE, empty_figure, new_figure, styled
+from patchperf.plots.style import BLUE, DARK, SINGLE, decade_axis, empty_figure, new_figure, styled
 
 
 @styled
@@ -28,9 +28,7 @@ def draw_repetitions(cases: pd.DataFrame) -> Figure:
     )
     for value, look, name in ((repetitions.median(), "-", "median"), (repetitions.mean(), "--", "mean")):
         axes.axvline(value, color=DARK, linestyle=look, linewidth=1, label=f"{name} {value:,.0f}")
-    axes.set_xscale("log")
-    axes.set_xlim(10**low, 10**high)
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    decade_axis(axes, float(repetitions.min()), float(repetitions.max()))
     axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
     axes.set_xlabel("repetitions N per replicate (for all metrics)")
     axes.set_ylabel(f"cases ({len(repetitions)})")

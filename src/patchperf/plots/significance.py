@@ -10,6 +10,7 @@ from patchperf.plots.style import (
     DOUBLE,
     METRIC_COLOURS,
     SINGLE,
+    decade_axis,
     empty_figure,
     mark_distinguishable,
     metric_label,
@@ -61,9 +62,10 @@ def draw_significance(cases: pd.DataFrame) -> Figure:
         axes.set_title(
             f"{metric_label(str(metric), backends(rows['backend']))}\n{count} of {len(rows)} distinguishable"
         )
-        axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("RSD of solution means (%)")
+    sizes = 100 * tested["rsd"].clip(lower=LEAST_RSD)
+    decade_axis(panels[0], float(sizes.min()), float(sizes.max()))
     panels[0].set_ylim(1.5, min(1e-3, float(tested["p"].clip(lower=LEAST_P).min()) / 3))
     mark_distinguishable(figure)
     panels[0].set_ylabel("Welch's p on logs")

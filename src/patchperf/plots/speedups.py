@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -27,7 +28,6 @@ LEAST_RANGE = -float(np.log(0.99))
 COLOURS = "RdBu_r"
 SLANTED = 8
 """Most sources whose names stand aslant below the columns; more stand upright."""
-CELL = ("source_i", "source_j", "n", "geometric_mean", "low", "high")
 
 
 @styled
@@ -58,7 +58,7 @@ def draw_speedups(speedups: pd.DataFrame) -> Figure:
                 continue
             few, many = counted.min(), counted.max()
             axes.set_title(f"{title}, n = {few}" + (f"–{many}" if few < many else ""))
-            _heat_map(axes, cells, sources, scale)
+            _heat_map(axes, cells, sources, limit)
             axes.tick_params(labelleft=column == 0)
     bar = figure.colorbar(scale, ax=panels, orientation="horizontal", shrink=0.6, aspect=40, pad=0.03)
     ticks = ratio_ticks(limit)
@@ -68,32 +68,31 @@ def draw_speedups(speedups: pd.DataFrame) -> Figure:
     return figure
 
 
-def _heat_map(axes: Axes, cells: pd.DataFrame, sources: list[str], scale: ScalarMappable) -> None:
+def _heat_map(axes: Axes, cells: pd.DataFrame, sources: list[str], limit: float) -> None:
+    table = cells.set_index(["source_i", "source_j"])
+    means = table["geometric_mean"].unstack("source_j").reindex(index=sources, columns=sources)
+    texts = means.map(lambda mean: "–" if pd.isna(mean) else f"{mean:.3f}" if mean < 10 else f"{mean:.3g}")
     size = len(sources)
-    means = cells.pivot(index="source_i", columns="source_j", values="geometric_mean").reindex(sources, columns=sources)
-    colours = scale.to_rgba(np.log(np.ma.masked_invalid(means.to_numpy())))
-    colours[means.isna()] = (1, 1, 1, 1)
-    axes.imshow(colours, aspect="auto")
-    font = min(6.5, 42 / size)
-    place = {source: number for number, source in enumerate(sources)}
-    for source_i, source_j, n, mean, low, high in cells[list(CELL)].itertuples(index=False, name=None):
-        i, j = place[source_i], place[source_j]
-        text = (f"{mean:.3f}" if mean < 10 else f"{mean:.3g}") if n else "–"
-        red, green, blue, _ = colours[i, j]
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        axes.text(
-            j,
-            i,
-            text,
-            ha="center",
-            va="center",
-            fontsize=font,
-            color="white" if dark else "black",
-            fontweight="bold" if low > 1 or high < 1 else "normal",
-        )
-    for number in range(size):
-        axes.fill_between([number - 0.5, number + 0.5], number - 0.5, number + 0.5, color=PALE, linewidth=0)
-    axes.set_xticks(range(size), sources, rotation=40 if size <= SLANTED else 90, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(size), sources)
+    seaborn.heatmap(
+        np.log(means),
+        ax=axes,
+        vmin=-limit,
+        vmax=limit,
+        cmap=COLOURS,
+        cbar=False,
+        mask=np.eye(size, dtype=bool),
+        annot=texts,
+        fmt="",
+        annot_kws={"fontsize": min(6.5, 42 / size)},
+    )
+    axes.set_facecolor(PALE)
+    certain = table[(table["low"] > 1) | (table["high"] < 1)].index
+    for text in axes.texts:
+        column, row = (int(place) for place in text.get_position())
+        if (sources[row], sources[column]) in certain:
+            text.set_fontweight("bold")
+    upright = size > SLANTED
+    axes.set_xticklabels(sources, rotation=90 if upright else 40, ha="right", rotation_mode="anchor")
+    axes.set_yticklabels(sources, rotation=0)
+    axes.set(xlabel="", ylabel="")
     axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)

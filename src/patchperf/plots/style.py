@@ -12,6 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 SINGLE, DOUBLE = 3.35, 6.9
 """Widths in inches of one and of two columns of a journal page."""
@@ -119,6 +120,12 @@ def strip_axis(axes: Axes) -> None:
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+
+
+def decade_axis(axes: Axes, low: float, high: float) -> None:
+    """A logarithmic x axis of whole decades around two positive values, labelled at its decades."""
+    axes.set(xscale="log", xlim=(10.0 ** math.floor(math.log10(low)), 10.0 ** (math.floor(math.log10(high)) + 1)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def ratio_ticks(limit: float) -> list[float]:

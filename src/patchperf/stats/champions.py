@@ -30,13 +30,14 @@ def champion_votes(members: pd.DataFrame, solutions: pd.DataFrame, cases: pd.Dat
             voting = of_metric[of_metric["instance_id"].isin(fastest)]
             if setting == "distinguishable":
                 voting = voting[voting["distinguishable"]]
+            counters = backends(voting["backend"]) or backends(of_metric["backend"])
             shares: dict[str, list[float]] = defaultdict(list)
             for instance in voting["instance_id"]:
                 for source in fastest[instance]:
                     shares[source].append(1 / len(fastest[instance]))
             shared = {
                 "metric": metric,
-                "backend": backends(voting["backend"]),
+                "backend": counters,
                 "setting": setting,
                 "cases": len(voting),
             }

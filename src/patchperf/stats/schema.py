@@ -39,6 +39,14 @@ LEDGER: Schema = {
 
 FUNNEL: Schema = {"dataset": "str", "filter": "str", "removed": "int64", "left": "int64"}
 
+SOURCES: Schema = {
+    "source": "str",
+    "predictions": "int64",
+    "outside": "int64",
+    "left_out": "int64",
+    "candidates": "int64",
+}
+
 OUTCOMES: Schema = {
     "instance_id": "str",
     "source": "str",

@@ -79,7 +79,7 @@ def speedups(pairs: pd.DataFrame, seed: int, resamples: int = RESAMPLES) -> pd.D
 
     Both orientations of a pair stand in the table, the second derived from the first by inversion. ``setting`` is
     *full* (all cases) or *distinguishable* (those of that metric's p < alpha); a pair without a case has n = 0 and NaN.
-    ``backend`` names all counters behind the pooled ratios.
+    ``backend`` names all counters behind the pooled ratios, or, of none, those of the metric.
     """
     rows = []
     for metric, of_metric in pairs.groupby("metric"):
@@ -89,9 +89,10 @@ def speedups(pairs: pd.DataFrame, seed: int, resamples: int = RESAMPLES) -> pd.D
                 cases = covered.get(pair, of_metric.iloc[:0])
                 if setting == "distinguishable":
                     cases = cases[cases["distinguishable"]]
+                counters = backends(cases["backend"]) or backends(of_metric["backend"])
                 mean = geometric_mean(cases["ratio"].to_numpy())
                 low, high = geometric_mean_interval(cases["ratio"].to_numpy(), seed, resamples)
-                shared = {"metric": metric, "backend": backends(cases["backend"]), "setting": setting, "n": len(cases)}
+                shared = {"metric": metric, "backend": counters, "setting": setting, "n": len(cases)}
                 straight = dict(zip(("source_i", "source_j"), pair, strict=True))
                 turned = dict(zip(("source_j", "source_i"), pair, strict=True))
                 rows.append({**shared, **straight, "geometric_mean": mean, "low": low, "high": high})

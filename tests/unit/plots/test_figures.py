@@ -178,7 +178,7 @@ def test_metrics_differ_in_lightness_and_so_in_grey() -> None:
 def test_a_source_of_the_speedups_that_is_faster_stands_below_one_in_its_row() -> None:
     figure = FIGURES["speedups"].draw(tables("wall_ns")["speedups"])
     axes = figure.axes[0]
-    cells = {tuple(map(round, text.get_position())): text.get_text() for text in axes.texts}
+    cells = {tuple(map(int, text.get_position())): text.get_text() for text in axes.texts}
     assert cells[(1, 0)] == "0.900"
     assert [label.get_text() for label in axes.get_yticklabels()] == list(SOURCES)
 

@@ -92,6 +92,7 @@ def test_a_pair_without_a_distinguishable_case_has_n_zero(tables) -> None:
     table = speedups(ratios(tables({"alike": TWO_CASES["alike"]})), seed=1)
     rows = table[table["setting"] == "distinguishable"]
     assert rows["n"].tolist() == [0] * 6
+    assert set(rows["backend"]) == {"cirron"}
     assert rows[["geometric_mean", "low", "high"]].isna().all(axis=None)
 
 
