@@ -6,7 +6,7 @@ import pytest
 
 from patchperf.config import Source
 from patchperf.errors import InputError
-from patchperf.study.predictions import Predictions, load_predictions
+from patchperf.study.predictions import Predictions, count_predictions, load_predictions
 
 KNOWN = ("a__b-1", "a__b-2", "a__b-3")
 
@@ -91,8 +91,17 @@ def test_predictions_for_no_instance_at_all_are_reported(tmp_path: Path) -> None
     with pytest.raises(InputError) as raised:
         load(path)
     assert str(raised.value) == (
-        f"source model-x: {path}: none of its 2 predictions is for an instance of the datasets"
+        f"source model-x: {path}: none of its 2 predictions (a__b-8, …) is for an instance of the datasets; "
+        "give the predictions for them, or drop the source"
     )
+
+
+def test_what_the_study_has_no_use_for_is_counted(tmp_path: Path) -> None:
+    path = put(tmp_path / "p.jsonl", lines(row(1), row(2), row(7), row(8), row(9)))
+    counted = count_predictions({"model-x": load(path)}, studied={"a__b-2", "a__b-3"})
+    assert counted.to_dict("records") == [
+        {"source": "model-x", "predictions": 5, "outside": 3, "left_out": 1, "candidates": 1}
+    ]
 
 
 def test_two_rows_for_one_instance_are_reported_with_both_places(tmp_path: Path) -> None:
