@@ -22,6 +22,10 @@ onstart:
     follow(workflow)
 
 
+onsuccess:
+    warn_of_the_machine()
+
+
 report: "report/workflow.rst"
 
 

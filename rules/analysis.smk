@@ -4,6 +4,7 @@
 TABLES = {
     "funnel": "Corpus",
     "ledger": "Corpus",
+    "sources": "Outcomes",
     "outcomes": "Outcomes",
     "agreement": "Outcomes",
     "solutions": "Measurement",
@@ -63,8 +64,11 @@ rule ledger_tables:
 
 rule outcome_tables:
     input:
+        sources="results/sources.parquet",
         outcomes="results/outcomes.parquet",
     output:
+        sources=CSV["sources"],
+        sources_tex="results/tables/sources.tex",
         outcomes=CSV["outcomes"],
         outcomes_tex="results/tables/outcomes.tex",
         agreement=CSV["agreement"],

@@ -15,6 +15,7 @@ wildcard_constraints:
 
 
 try:
+    study.check_folder(Path.cwd())
     CONFIG = load_config(config, ", ".join(map(str, workflow.configfiles)))
     INPUT_FILES = study.input_files(CONFIG, (Path(), Path(workflow.basedir)))
 except PatchperfError as error:
@@ -33,7 +34,12 @@ def hold_working_directory():
         WORKING_DIRECTORY = study.hold(Path("results"))
         study.clear_scratch(CONFIG, Path.cwd())
     except PatchperfError as error:
-        raise WorkflowError(str(error))
+        sys.exit(f"error: {error}")
+
+
+def warn_of_the_machine():
+    for warning in study.host_warnings(Path("results/host.json")):
+        logger.warning(warning)
 
 
 # ---- tables that decide which jobs there are

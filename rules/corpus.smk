@@ -7,6 +7,7 @@ checkpoint instances:
     output:
         table="results/instances.parquet",
         candidates="results/candidates.parquet",
+        sources="results/sources.parquet",
         rows=directory("results/instances"),
     log:
         "results/logs/instances.log",

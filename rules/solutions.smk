@@ -20,7 +20,12 @@ rule grade:
 
 rule host:
     output:
-        "results/host.json",
+        report(
+            "results/host.json",
+            caption="../report/captions/host.rst",
+            category="Measurement",
+            labels={"content": "machine", "kind": "JSON"},
+        ),
     log:
         "results/logs/host.log",
     conda:

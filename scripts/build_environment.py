@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from patchperf import script
+from patchperf.errors import MachineError
 from patchperf.sandbox.environments import build_environment
 from patchperf.study.inputs import cache_folder
 from patchperf.study.rows import read_row
@@ -15,8 +16,16 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with script.logged(snakemake):
+    config = script.study(snakemake)
     manifest = pd.read_parquet(snakemake.input.manifest)
-    first = manifest.instance_id[manifest.environment == snakemake.wildcards.digest].iloc[0]
-    built = build_environment(read_row(first).environment, cache_folder(script.study(snakemake)))
+    first, *others = manifest.instance_id[manifest.environment == snakemake.wildcards.digest]
+    try:
+        built = build_environment(read_row(first).environment, cache_folder(config), config.timeouts.install)
+    except MachineError as error:
+        users = f"{first} and {len(others)} more" if others else first
+        raise MachineError(
+            f"{users}: {error}; correct its entry in {config.environments.file or 'environments.file'}, or see to the "
+            "connection to the package index"
+        ) from None
     record = {"digest": built.digest, "interpreter": str(built.base_prefix), "packages": dict(built.packages)}
     Path(snakemake.output[0]).write_text(json.dumps(record, indent=1), "utf-8")

@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchperf.sandbox.local import local_sandbox
-
 from patchperf import script
 from patchperf.counters.preflight import choose, in_sandbox
+from patchperf.sandbox.local import DESCRIPTIONS, local_sandbox
 from patchperf.study.inputs import cache_folder
 from patchperf.study.measuring import Host
 
@@ -20,7 +19,10 @@ with script.logged(snakemake), script.scratch(snakemake) as work:
     sandbox = local_sandbox(config.sandbox, work)
     python = Path(sys.executable)
     readable = (Path(sys.prefix), Path(sys.base_prefix))
-    counter = choose(config.counter, in_sandbox(sandbox, config.sandbox.limits, cache_folder(config), python, readable))
+    attempt = in_sandbox(sandbox, config.sandbox.limits, cache_folder(config), python, readable, work=work)
+    counter = choose(config.counter, attempt)
     logging.info("counter: %s", counter.reason)
-    host = Host(host=snakemake.params.host, counter=counter, confinement=sandbox.confinement)
+    confined = sandbox.confinement.startswith("namespaces")
+    warning = "" if confined else f"patches are not confined ({sandbox.reason}): {DESCRIPTIONS[sandbox.confinement]}"
+    host = Host(host=snakemake.params.host, counter=counter, confinement=sandbox.confinement, warning=warning)
     Path(snakemake.output[0]).write_text(host.model_dump_json(indent=1), "utf-8")

@@ -1,5 +1,6 @@
 """Draw one figure from its table."""
 
+import logging
 from typing import TYPE_CHECKING
 
 from patchperf import script
@@ -11,5 +12,6 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with script.logged(snakemake):
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
     plot = FIGURES[snakemake.params.figure]
     save_figure(plot.draw(read_table(snakemake.input[0], plot.schema)), *snakemake.output)

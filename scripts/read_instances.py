@@ -1,11 +1,13 @@
 """Read and check all inputs; write the manifest, the candidates, and one file per instance for the jobs to come."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from patchperf import script
+from patchperf.sandbox.local import local_sandbox
 from patchperf.study.inputs import load_inputs
 from patchperf.study.manifest import build_manifest
 from patchperf.study.rows import Row, write_row
@@ -13,16 +15,17 @@ from patchperf.study.rows import Row, write_row
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with script.logged(snakemake):
+with script.logged(snakemake), script.scratch(snakemake) as work:
     config = script.study(snakemake)
+    logging.info("patches run in: %s", local_sandbox(config.sandbox, work).confinement)
     inputs = load_inputs(config, script.folders(snakemake))
     rows = Path(snakemake.output.rows)
     rows.mkdir(parents=True, exist_ok=True)
     for instance in inputs.instances:
         name = instance.instance_id
-        write_row(
-            Row(instance=instance, candidates=inputs.candidates[name], environment=inputs.environments[name]), rows
-        )
+        if name in inputs.environments:
+            row = Row(instance=instance, candidates=inputs.candidates[name], environment=inputs.environments[name])
+            write_row(row, rows)
     columns = ["instance_id", "source", "digest", "reported_resolved"]
     written = [
         (candidate.instance_id, candidate.source, candidate.digest, candidate.reported_resolved)
@@ -32,5 +35,8 @@ with script.logged(snakemake):
     pd.DataFrame(written, columns=columns).astype({"reported_resolved": "boolean"}).to_parquet(
         snakemake.output.candidates
     )
+    inputs.sources.to_parquet(snakemake.output.sources)
+    for source in inputs.sources.to_dict("records"):
+        logging.info("%s", ", ".join(f"{key}: {value}" for key, value in source.items()))
     manifest = build_manifest(inputs.instances, inputs.candidates, inputs.environments, config)
     manifest.to_parquet(snakemake.output.table)

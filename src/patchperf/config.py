@@ -266,4 +266,5 @@ def resolve_path(path: str, folders: tuple[Path, ...]) -> Path:
     for candidate in tried:
         if candidate.exists():
             return candidate
-    raise InputError(f"{path}: no such file or folder; looked at {', '.join(map(str, dict.fromkeys(tried)))}")
+    places = dict.fromkeys(str(candidate.absolute()) for candidate in tried)
+    raise InputError(f"{path}: no such file or folder; looked at {', '.join(places)}")

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import io
 import logging
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from patchperf.config import Config, load_config
 from patchperf.errors import PatchperfError
 from patchperf.sandbox.environments import build_environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.sandbox.mirrors import mirror
+from patchperf.sandbox.space import has_room, no_room
 from patchperf.sandbox.trees import remove
 from patchperf.scratch import scratch_root
 from patchperf.study.inputs import cache_folder
@@ -32,34 +35,26 @@ PR_SET_PDEATHSIG = 1
 def logged(job: Any) -> Iterator[None]:
     """Run a script's work with stderr, warnings and logging in the job's log file.
 
-    An error that a person can act on ends the script with exit code 1 and one line, in the log and on the console; any
-    other keeps its traceback in both.
+    An error ends the script with exit code 1 and stands at the end of the log, from where the run's progress display
+    shows it: one line if a person can act on it, else its traceback. The console gets it only where the log cannot take
+    it, because the disk is full.
     """
     _end_with_parent()
     console = os.dup(2)
-    path = Path(str(job.log))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", buffering=1, encoding="utf-8", errors="backslashreplace") as log:
-        sys.stderr.flush()
-        os.dup2(log.fileno(), 2)
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
-        logging.captureWarnings(True)
-        try:
+    log = -1
+    try:
+        log = _open_log(Path(str(job.log)))
+        with _stderr_in(log):
             yield
-        except (PatchperfError, OSError) as error:
-            line = _one_line(error)
-            if line is None:
-                raise
-            _say(console, f"error: {job.rule}{_wildcards(job)}: {line}")
-            print(f"error: {line}", file=sys.stderr)
-            raise SystemExit(1) from None
-        except Exception:
-            _say(console, traceback.format_exc())
-            raise
-        finally:
-            sys.stderr.flush()
-            os.dup2(console, 2)
-            os.close(console)
+    except Exception as error:
+        told = _reason(error) or "".join(["a defect of this program:\n", *traceback.format_exception(error)])
+        if log < 0 or not _append(log, f"error: {told}"):
+            os.write(console, _bytes(f"error: {_job_name(job)}: {told}"))
+        raise SystemExit(1) from None
+    finally:
+        os.close(console)
+        if log >= 0:
+            os.close(log)
 
 
 def study(job: Any) -> Config:
@@ -69,7 +64,7 @@ def study(job: Any) -> Config:
 
 def folders(job: Any) -> tuple[Path, ...]:
     """Where relative paths of the configuration are looked up: the working directory, then the workflow's folder."""
-    return Path.cwd(), Path(job.scriptdir).parent
+    return Path.cwd(), Path(job.scriptdir).resolve().parent
 
 
 @contextmanager
@@ -108,19 +103,63 @@ def _end_with_parent() -> None:
         raise SystemExit("error: the workflow that started this script is gone")
 
 
-def _one_line(error: Exception) -> str | None:
+def _open_log(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+
+@contextmanager
+def _stderr_in(log: int) -> Iterator[None]:
+    """Have all that this process and its children write to stderr in a file; unbuffered, so that nothing comes late."""
+    sys.stderr.flush()
+    console = os.dup(2)
+    os.dup2(log, 2)
+    unbuffered = cast(BinaryIO, io.FileIO(2, "w", closefd=False))
+    stream = io.TextIOWrapper(unbuffered, "utf-8", "backslashreplace", write_through=True)
+    try:
+        with redirect_stderr(stream):
+            logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
+            logging.captureWarnings(True)
+            yield
+    finally:
+        os.dup2(console, 2)
+        os.close(console)
+
+
+def _reason(error: Exception) -> str | None:
+    """The one line about an error that a person can act on; None for any other error."""
     if isinstance(error, PatchperfError):
-        return str(error)
+        return " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = error.filename or "results or cache folder"
-        return f"{where}: no space left; free some and run the same command again, what is measured is kept"
+        return no_room(_full_folder(error))
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}: make it accessible to this user and run again"
     return None
 
 
-def _wildcards(job: Any) -> str:
-    values = [str(value) for value in job.wildcards]
-    return f" {' '.join(values)}" if values else ""
+def _full_folder(error: OSError) -> Path:
+    """The folder that an error is about; where it does not say, the first full one of those that are written to."""
+    if isinstance(error.filename, str | bytes):
+        return Path(os.fsdecode(error.filename))
+    places = (Path("results"), Path(tempfile.gettempdir()))
+    return next((place for place in places if not has_room(place)), places[0])
 
 
-def _say(console: int, text: str) -> None:
-    os.write(console, (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace"))
+def _append(log: int, text: str) -> bool:
+    """Write a text on lines of its own, or nothing."""
+    size = os.fstat(log).st_size
+    start = "\n" if size and os.pread(log, 1, size - 1) != b"\n" else ""
+    data = _bytes(start + text)
+    with suppress(OSError):
+        if os.write(log, data) == len(data):
+            return True
+        os.ftruncate(log, size)
+    return False
+
+
+def _bytes(text: str) -> bytes:
+    return (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
+
+
+def _job_name(job: Any) -> str:
+    return " ".join([job.rule, *map(str, job.wildcards)])

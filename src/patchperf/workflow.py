@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import TextIO
 
@@ -15,6 +16,7 @@ import pandas as pd
 from patchperf.config import Config, resolve_path
 from patchperf.errors import MachineError
 from patchperf.sandbox.files import erase
+from patchperf.sandbox.space import require_room
 from patchperf.scratch import scratch_root
 
 
@@ -59,9 +61,29 @@ def _read_table(path: str, _version: int) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
+def host_warnings(host: Path) -> list[str]:
+    """What a reader of the results has to know of the machine, from its record; nothing if there is none yet."""
+    if not host.exists():
+        return []
+    record = json.loads(host.read_bytes())
+    counter = record["counter"]["reason"] if record["counter"]["backend"] == "none" else ""
+    return [warning for warning in (counter, record["warning"]) if warning]
+
+
 def clear_scratch(config: Config, study: Path) -> None:
     """Remove all scratch of a study; only for the run that holds its folder."""
     erase(scratch_root(config, study))
+
+
+def check_folder(study: Path) -> None:
+    """Raise MachineError if a study cannot be written to its working directory ``study``."""
+    results = study / "results"
+    if results.exists() and not results.is_dir():
+        raise MachineError(f"{results}: not a folder; move it away, or use another --directory")
+    for folder in (study, results) if results.exists() else (study,):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise MachineError(f"{folder}: not writable for this user; allow it, or use another --directory")
+        require_room(folder)
 
 
 def hold(folder: Path) -> TextIO:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain
@@ -21,8 +23,21 @@ def follow(workflow: Any) -> None:
     run with another logger.
     """
     manager = workflow.logger_manager
-    if any(isinstance(handler, LogHandler) for handler in manager.get_log_handlers()):
+    display = next((handler for handler in manager.get_log_handlers() if isinstance(handler, LogHandler)), None)
+    if display is not None:
         manager.logger.addFilter(_counting(workflow.dag))
+        for handler, path in manager.logfile_handlers.items():
+            handler.handleError = _telling_once(display, path)
+
+
+def _telling_once(display: LogHandler, path: str) -> Callable[[LogRecord], None]:
+    """What a log file's handler does with a record that it cannot write: say so, once, and without a traceback."""
+
+    @functools.cache
+    def tell() -> None:
+        display.note(f"{path}: this log is not complete: {sys.exc_info()[1]}")
+
+    return lambda record: tell()
 
 
 def _counting(dag: Any) -> Callable[[LogRecord], bool]:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from logging import LogRecord
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from snakemake_logger_plugin_patchperf.events import INTERRUPTED, Failed, is_pla
 from snakemake_logger_plugin_patchperf.progress import Progress
 from snakemake_logger_plugin_patchperf.screens import Lines, Screen, Terminal
 from snakemake_logger_plugin_patchperf.settings import LogHandlerSettings
-from snakemake_logger_plugin_patchperf.text import failure, job_name, summary
+from snakemake_logger_plugin_patchperf.text import failure, job_name, reason, summary
 
 LOG_LINES = 20
 TICK_SECONDS = 0.5
@@ -39,6 +40,12 @@ NOTICES = (
     "Will exit after finishing currently running jobs",
 )
 """Beginnings of the notices of a run that are shown; its warnings and errors all are."""
+
+AFTERWORDS = (
+    "Exiting because a job execution failed.",
+    "WorkflowError:\nAt least one job did not complete successfully.",
+)
+"""Errors that only say that there were errors, as this display's last line does."""
 
 CHATTER = ("Assuming unrestricted shared filesystem usage.",)
 """What Snakemake says before every run."""
@@ -70,6 +77,7 @@ class LogHandler(LogHandlerBase):
         self._screen: Screen = Terminal(stream, color) if on_terminal else Lines(stream, settings.interval)
         self._started = False
         self._progress: Progress | None = None
+        self._told: set[str] = set()
         self._closing = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="patchperf-progress", daemon=True)
 
@@ -104,6 +112,11 @@ class LogHandler(LogHandlerBase):
             self._take(record)
         except Exception:
             self.handleError(record)
+
+    def note(self, text: str) -> None:
+        """Show a warning that does not come as a record."""
+        with self.lock or nullcontext():
+            self._screen.say(text, "yellow")
 
     def close(self) -> None:
         """End the display, with a last line about the run."""
@@ -140,17 +153,21 @@ class LogHandler(LogHandlerBase):
         """Show warnings and errors, and the few notices that matter to someone who watches."""
         text = record.getMessage()
         is_problem = record.levelno >= logging.WARNING
-        if is_plain_exit(text) if is_problem else not text.startswith(NOTICES):
+        if (is_plain_exit(text) or text.startswith(AFTERWORDS)) if is_problem else not text.startswith(NOTICES):
             return
         if self._progress is not None:
             self._show(self._progress)
         self._screen.say(text, ("yellow" if record.levelno == logging.WARNING else "red") if is_problem else "")
 
     def _tell_failure(self, failed: Failed, wildcards: Mapping[str, str]) -> None:
+        """Show a failed job; one that failed for the same reason as another is only counted, and named at the end."""
         paths = [str(Path(path).absolute()) for path in failed.logs]
         shown = self.common_settings.show_failed_logs
         logs = {path: joblogs.last_lines(path, LOG_LINES) if shown else [] for path in paths}
-        self._screen.say(failure(failed, wildcards, logs), "red")
+        reasons = {said for log in logs.values() if (said := reason(log)) is not None}
+        if not reasons or not reasons <= self._told:
+            self._screen.say(failure(failed, wildcards, logs), "red")
+        self._told |= reasons
 
     def _conclude(self, progress: Progress) -> None:
         if not self._shows_progress:

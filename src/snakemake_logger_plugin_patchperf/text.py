@@ -108,12 +108,25 @@ def jobs(number: int) -> str:
 
 
 def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
-    """A job by its rule and what it is about, e.g. ``measure sympy__sympy-12345``."""
-    return " ".join([rule, *wildcards.values()])
+    """A job by its rule and what it is about, e.g. ``measure sympy__sympy-12345``; digests are cut."""
+    return " ".join([rule, *(value[:12] if name == "digest" else value for name, value in wildcards.items())])
+
+
+def reason(log: Sequence[str]) -> str | None:
+    """What a job's log says in its last line, after "error: ", of why the job has failed; None if it says no such."""
+    start = "error: "
+    return printable(log[-1].removeprefix(start)) if log and log[-1].startswith(start) else None
 
 
 def failure(failed: Failed, wildcards: Mapping[str, str], logs: Mapping[str, Sequence[str]]) -> str:
-    """A failed job in full: its rule and wildcards, what executor and command say, its ``logs`` (path: last lines)."""
+    """A failed job: one line with its name and the reason that a log gives, and where the log is.
+
+    Without such a reason, in full: its rule and wildcards, what executor and command say, its ``logs`` (path: last
+    lines).
+    """
+    said = next(filter(None, map(reason, logs.values())), None)
+    if said is not None:
+        return "\n".join([f"error: {job_name(failed.rule, wildcards)}: {said}", *(f"  log: {path}" for path in logs)])
     about = ", ".join(f"{name}={value}" for name, value in wildcards.items())
     lines = [f"error: {failed.rule} failed" + (f" for {about}" if about else "")]
     lines += [f"  {name}: {value}" for name, value in failed.details.items()]

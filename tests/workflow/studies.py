@@ -43,7 +43,9 @@ class Run:
 
     def instances(self, rule: str) -> list[str]:
         """The instances that jobs of a rule were started for, sorted."""
-        told = [re.search(r"wildcards: instance=(\S+)", block) for name, block in _JOB.findall(self.log) if name == rule]
+        told = [
+            re.search(r"wildcards: instance=(\S+)", block) for name, block in _JOB.findall(self.log) if name == rule
+        ]
         return sorted(match[1] for match in told if match)
 
 
@@ -100,13 +102,20 @@ class Study:
         """What started runs have printed."""
         return self.folder / "console"
 
+    @property
+    def scratch(self) -> Path:
+        """Where its jobs have their trees."""
+        return scratch_root(load_config(yaml.safe_load(self.config.read_text("utf-8"))), self.folder)
+
     def result(self, path: str) -> Path:
         """A file below results."""
         return self.folder / "results" / path
 
     def journals(self) -> dict[str, bytes]:
         """The journals of measurements by instance and case digest."""
-        return {f"{path.parent.name}/{path.stem}": path.read_bytes() for path in self.result("journal").glob("*/*.jsonl")}
+        return {
+            f"{path.parent.name}/{path.stem}": path.read_bytes() for path in self.result("journal").glob("*/*.jsonl")
+        }
 
     def verdicts(self) -> dict[str, int]:
         """The graders' remembered verdicts with the time (ns) each was written."""
@@ -117,8 +126,7 @@ class Study:
 
         A sandboxed process does not name the folder in its arguments; its mounts come from the study's scratch folder.
         """
-        scratch = scratch_root(load_config(yaml.safe_load(self.config.read_text("utf-8"))), self.folder)
-        marks = [str(self.folder).encode(), scratch.name.encode()]
+        marks = [str(self.folder).encode(), self.scratch.name.encode()]
         found = {}
         for process in Path("/proc").iterdir():
             if process.name.isdecimal() and int(process.name) != os.getpid():

@@ -88,10 +88,13 @@ def on_host(cache: Path, python: Path) -> Attempt:
     return attempt
 
 
-def in_sandbox(sandbox: Sandbox, limits: Limits, cache: Path, python: Path, readable: tuple[Path, ...]) -> Attempt:
+def in_sandbox(
+    sandbox: Sandbox, limits: Limits, cache: Path, python: Path, readable: tuple[Path, ...], *, work: Path
+) -> Attempt:
     """Trying out where the measuring will happen: a sandbox may forbid what its host allows.
 
-    ``readable`` are the folders that the Python lives in.
+    ``readable`` are the folders that the Python lives in, ``work`` is a folder for trees on the file system that the
+    sandbox was made for.
     """
 
     def attempt(backend: Backend) -> str | None:
@@ -99,7 +102,7 @@ def in_sandbox(sandbox: Sandbox, limits: Limits, cache: Path, python: Path, read
             folder = COUNTERS[backend].prepare(cache, python)
         except MachineError as error:
             return str(error)
-        with tempfile.TemporaryDirectory() as tree:
+        with tempfile.TemporaryDirectory(dir=work) as tree:
             command = Command(
                 argv=(str(python), *_arguments(f"{sandbox.layout.tools}/{INPROCESS.name}", backend, folder)),
                 tree=Path(tree),

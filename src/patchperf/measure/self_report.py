@@ -53,9 +53,10 @@ class SelfReport(_Part):
     """One invocation of the measured test.
 
     ``wall_ns`` is of the loop of ``repetitions`` alone (of the last batch in a trial); ``batches`` and ``steps`` are
-    (count, nanoseconds) of a trial and of a calibration; ``start_ticks`` is the process's start in clock ticks since
-    boot; ``startup_seconds`` lie between that and the call of the test; ``harness_ns`` is what the in-process module
-    itself took. ``announced`` says why the process could not tell the host which one it is; None if it could.
+    (count, nanoseconds) of a trial and of a calibration, which runs a quarter of the count it times; ``start_ticks``
+    is the process's start in clock ticks since boot; ``startup_seconds`` lie between that and the call of the test;
+    ``harness_ns`` is what the in-process module itself took. ``announced`` says why the process could not tell the
+    host which one it is; None if it could.
     """
 
     format: Literal[1]

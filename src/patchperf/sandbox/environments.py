@@ -206,7 +206,7 @@ def _environment(prefix: Path, record: _Record) -> Environment:
 
 
 def _build(spec: EnvironmentSpec, interpreter: Interpreter, prefix: Path, timeout: float, lock: int) -> dict[str, str]:
-    what = f"environment of Python {interpreter.version} with {len(spec.pip)} requirements"
+    what = f"environment of Python {interpreter.version} with {len(spec.pip)} requirement{'s' * (len(spec.pip) != 1)}"
     python = str(prefix / "bin" / "python")
 
     def step(*command: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ DESCRIPTIONS = {
 
 _NAMESPACES = ("user", "net", "pid", "ipc", "uts", "mnt")
 _ADVICE = (
-    "install the package bubblewrap and let the kernel grant user namespaces (sysctl user.max_user_namespaces, "
+    "have bubblewrap installed and user namespaces granted (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; containers: --privileged), "
     "or set sandbox.confinement to best-effort and trust the patches"
 )

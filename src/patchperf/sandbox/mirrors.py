@@ -116,7 +116,10 @@ def _in_folder(repo: str, folder: Path) -> Path:
         for candidate in (folder / name, folder / name / ".git"):
             if (candidate / "objects").is_dir() and (candidate / "HEAD").is_file():
                 return candidate
-    raise InputError(f"{repo}: no git repository in {folder} (repositories.mirrors); tried {', '.join(names)}")
+    raise InputError(
+        f"{repo}: no git repository in {folder} (repositories.mirrors); tried {', '.join(names)}: put "
+        "a bare clone there, or list its instances under exclude"
+    )
 
 
 def _clone(repo: str, url: str, home: Path, commits: Sequence[str]) -> Path:
@@ -150,7 +153,9 @@ def _fetch_by_id(clone: Path, url: str, commit: str, lock: int) -> None:
 def _remote(repo: str, url: str, lock: int, *arguments: str) -> None:
     done = _run(("git", *arguments), environment=_outward(), lock=lock)
     if done.returncode:
-        raise InputError(f"{repo}: {url} (repositories.url): {_deciding_line(done.stderr)}")
+        raise InputError(
+            f"{repo}: {url} (repositories.url): {_deciding_line(done.stderr)}; check the URL and the connection"
+        )
 
 
 def _git(

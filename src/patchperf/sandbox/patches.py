@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from patchperf.errors import MachineError
 from patchperf.sandbox.git import first_error, run_git
+from patchperf.sandbox.space import require_room
 from patchperf.sandbox.trees import git_directory, make_equal, scratch_index, snapshot
 
 PLAIN = "git apply"

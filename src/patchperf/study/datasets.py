@@ -68,7 +68,7 @@ def select_instances(instances: Sequence[Instance], only: tuple[str, ...] | None
         return list(instances)
     unknown = sorted(set(only) - {instance.instance_id for instance in instances})
     if unknown:
-        raise InputError(f"instances: in no dataset: {', '.join(unknown)}")
+        raise InputError(f"instances: in no dataset: {', '.join(unknown)}; correct the ids or drop them")
     return [instance for instance in instances if instance.instance_id in only]
 
 

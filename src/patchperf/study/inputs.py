@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 import functools
-import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchperf.config import Config
+import pandas as pd
+
+from patchperf.config import Config, Repositories
 from patchperf.errors import InputError, MachineError
 from patchperf.sandbox import mirrors
 from patchperf.sandbox.environments import EnvironmentSpec, environment_for, load_environments
+from patchperf.sandbox.interpreters import find_python
 from patchperf.study.datasets import load_instances, select_instances
 from patchperf.study.instance import Candidate, Instance
-from patchperf.study.predictions import load_predictions
+from patchperf.study.predictions import Predictions, count_predictions, load_predictions
 
-log = logging.getLogger(__name__)
+TOOLS = ("git", "patch", "strace")
+"""Programs without which no study can be run, by the names of their packages."""
 
 Folders = tuple[Path, ...]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The study's inputs; ``candidates`` and ``environments`` are by instance id."""
+    """The study's inputs; ``candidates`` are by instance id, and so are ``environments`` but for excluded instances.
+
+    ``sources`` has one row per source, see ``count_predictions``.
+    """
 
     instances: tuple[Instance, ...]
     candidates: dict[str, tuple[Candidate, ...]]
     environments: dict[str, EnvironmentSpec]
+    sources: pd.DataFrame
 
 
 def load_inputs(config: Config, folders: Folders) -> Inputs:
     """Read everything; raises InputError or MachineError, one line each, for the first thing that cannot be used."""
-    for tool, package in (("git", "git"), ("strace", "strace")):
+    for tool in TOOLS:
         if shutil.which(tool) is None:
-            raise MachineError(f"{tool} is not installed: install the package {package} of your distribution")
+            raise MachineError(f"{tool} is not installed or not on PATH: install the package {tool}")
     everything = [instance for dataset in config.datasets for instance in load_instances(dataset, folders)]
     _check_once(everything)
     instances = select_instances(everything, config.instances)
     _check_known(config, everything)
     used = [instance for instance in instances if instance.instance_id not in config.exclude]
+    known = {instance.instance_id for instance in everything}
+    predictions = {source.name: load_predictions(source, known, folders) for source in config.sources}
     check_commits(used, config, folders)
     return Inputs(
         instances=tuple(instances),
-        candidates=_candidates(config, everything, instances, folders),
-        environments=_environments(config, instances, folders),
+        candidates=_candidates(predictions, instances),
+        environments=_environments(config, used, folders),
+        sources=count_predictions(predictions, {instance.instance_id for instance in used}),
     )
 
 
@@ -56,11 +66,19 @@ def check_commits(instances: Sequence[Instance], config: Config, folders: Folder
         mirror = mirrors.mirror(repo, config.repositories, folders, cache_folder(config), sorted(needed))
         missing = mirrors.missing_commits(mirror, sorted(needed))
         if missing:
+            more = f" (and {len(missing) - 1} more are missing)" if missing[1:] else ""
             raise InputError(
-                f"{needed[missing[0]]}: {mirror} has no commit {missing[0]}"
-                f"{f' (and {len(missing) - 1} more are missing)' if missing[1:] else ''}: fetch it there, or list the "
-                "instance under exclude"
+                f"{needed[missing[0]]}: {mirror} has no commit {missing[0]}{more}: {_remedy(config.repositories)}, or "
+                "list the instance under exclude"
             )
+
+
+def _remedy(repositories: Repositories) -> str:
+    if repositories.mirrors is not None:
+        return "fetch it there"
+    if repositories.url is not None:
+        return "correct repositories.url or the row"
+    return "the tree's content is not what the row was made for, restore it or correct the row"
 
 
 def cache_folder(config: Config) -> Path:
@@ -82,20 +100,15 @@ def _check_once(instances: Sequence[Instance]) -> None:
 def _check_known(config: Config, instances: Sequence[Instance]) -> None:
     unknown = sorted(set(config.exclude) - {instance.instance_id for instance in instances})
     if unknown:
-        raise InputError(f"exclude: no dataset has an instance {unknown[0]}")
+        raise InputError(f"exclude: in no dataset: {', '.join(unknown)}; correct the ids or drop them")
 
 
 def _candidates(
-    config: Config, everything: Sequence[Instance], selected: Sequence[Instance], folders: Folders
+    predictions: Mapping[str, Predictions], instances: Sequence[Instance]
 ) -> dict[str, tuple[Candidate, ...]]:
-    known = {instance.instance_id for instance in everything}
-    by_instance: dict[str, list[Candidate]] = {instance.instance_id: [] for instance in selected}
-    for source in config.sources:
-        predictions = load_predictions(source, known, folders)
-        log.info(
-            "%s: %d predictions, %d outside the datasets", source.name, len(predictions.candidates), predictions.outside
-        )
-        for candidate in predictions.candidates:
+    by_instance: dict[str, list[Candidate]] = {instance.instance_id: [] for instance in instances}
+    for given in predictions.values():
+        for candidate in given.candidates:
             if candidate.instance_id in by_instance:
                 by_instance[candidate.instance_id].append(candidate)
     return {name: tuple(candidates) for name, candidates in by_instance.items()}
@@ -107,6 +120,11 @@ def _environments(config: Config, instances: Sequence[Instance], folders: Folder
     def environment(instance: Instance) -> EnvironmentSpec:
         mirror = mirrors.mirror(instance.repo, config.repositories, folders, cache_folder(config))
         read = functools.partial(mirrors.file_at, mirror, instance.base_commit)
-        return environment_for(instance.instance_id, instance.repo, instance.version, table, read)
+        spec = environment_for(instance.instance_id, instance.repo, instance.version, table, read)
+        try:
+            find_python(spec.python)
+        except MachineError as error:
+            raise MachineError(f"{instance.instance_id}: {error}") from None
+        return spec
 
     return {instance.instance_id: environment(instance) for instance in instances}

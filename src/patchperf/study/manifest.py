@@ -29,27 +29,20 @@ def build_manifest(
     """The manifest, sorted by instance id; ``candidates`` and ``environments`` are by instance id.
 
     Columns: ``f2p`` number of F2P tests, ``selected`` False for instances that the configuration excludes,
-    ``environment``, ``reproduce``, ``probe``, ``grade`` digests (SHA-256, hex).
+    ``environment``, ``reproduce``, ``probe``, ``grade`` digests (SHA-256, hex; empty for excluded instances).
     """
-    rows = []
+    rows: list[tuple[str | int | bool, ...]] = []
     for instance in sorted(instances, key=lambda one: one.instance_id):
         name = instance.instance_id
+        about = (name, instance.dataset, instance.repo, len(instance.fail_to_pass))
+        if name in config.exclude:
+            rows.append((*about, False, "", "", "", ""))
+            continue
         environment = environments[name].digest
         reproduce = content_digest(
             [PROTOCOL, instance.digest, environment, config.reproductions, config.environments.pythonpath]
         )
         written = sorted((one.source, one.digest, one.reported_resolved) for one in candidates.get(name, ()))
-        rows.append(
-            (
-                name,
-                instance.dataset,
-                instance.repo,
-                len(instance.fail_to_pass),
-                name not in config.exclude,
-                environment,
-                reproduce,
-                content_digest([reproduce, config.warmup]),
-                content_digest([reproduce, written]),
-            )
-        )
+        probe, grade = content_digest([reproduce, config.warmup]), content_digest([reproduce, written])
+        rows.append((*about, True, environment, reproduce, probe, grade))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from patchperf import config
 from patchperf.errors import InputError
 from patchperf.study.instance import Candidate
@@ -59,7 +61,11 @@ def load_predictions(source: config.Source, known: Collection[str], folders: tup
         patches[instance_id] = _patch(row, f"source {source.name}: {place}, {instance_id}")
     inside = sorted(set(patches) & set(known))
     if not inside:
-        raise InputError(f"{where}: none of its {len(patches)} predictions is for an instance of the datasets")
+        first = f" ({next(iter(patches))}, …)" if patches else ""
+        raise InputError(
+            f"{where}: none of its {len(patches)} predictions{first} is for an instance of the datasets; "
+            "give the predictions for them, or drop the source"
+        )
     resolved = _resolved(source, folders)
     candidates = tuple(
         Candidate(
@@ -71,6 +77,20 @@ def load_predictions(source: config.Source, known: Collection[str], folders: tup
         for instance_id in inside
     )
     return Predictions(candidates=candidates, outside=len(patches) - len(inside))
+
+
+def count_predictions(predictions: Mapping[str, Predictions], studied: Collection[str]) -> pd.DataFrame:
+    """How many predictions each source has, and how many of them the study has no use for.
+
+    One row per source; ``predictions`` = ``outside`` (for instances of no dataset) + ``left_out`` (for instances that
+    the configuration does not select) + ``candidates`` (for the instance ids in ``studied``).
+    """
+    rows = []
+    for source, given in predictions.items():
+        candidates = sum(candidate.instance_id in studied for candidate in given.candidates)
+        inside = len(given.candidates)
+        rows.append((source, inside + given.outside, given.outside, inside - candidates, candidates))
+    return pd.DataFrame(rows, columns=["source", "predictions", "outside", "left_out", "candidates"])
 
 
 def _patch(row: Row, where: str) -> str:

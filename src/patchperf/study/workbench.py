@@ -14,6 +14,7 @@ from patchperf.sandbox.protocol import Command, Completed, Sandbox
 from patchperf.study.commands import ShellCommand
 from patchperf.study.instance import Instance
 
+_REMEDY = "correct the row, or list the instance under exclude"
 FIXED_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -37,7 +38,7 @@ class Workbench:
         if patch is not None:
             applied = patches.apply_patch(tree, patch)
             if not applied.applied:
-                raise InputError(f"{self.instance.instance_id}: patch does not apply: {applied.detail}")
+                raise InputError(f"{self.instance.instance_id}: patch does not apply: {applied.detail}; {_REMEDY}")
         if tests:
             self.install_tests(tree)
         return tree
@@ -54,7 +55,7 @@ class Workbench:
         trees.restore(tree, self.instance.base_commit, patches.patch_paths(self.instance.test_patch))
         applied = patches.apply_patch(tree, self.instance.test_patch)
         if not applied.applied:
-            raise InputError(f"{self.instance.instance_id}: test patch does not apply: {applied.detail}")
+            raise InputError(f"{self.instance.instance_id}: test patch does not apply: {applied.detail}; {_REMEDY}")
 
     def command(
         self,

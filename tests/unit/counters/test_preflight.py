@@ -65,7 +65,7 @@ def attempt(request, tmp_path):
     if request.param == "host":
         return on_host(tmp_path, Path(sys.executable))
     readable = (Path(sys.prefix), Path(sys.base_prefix))
-    return in_sandbox(Namespaces(), Limits(), tmp_path, Path(sys.executable), readable)
+    return in_sandbox(Namespaces(), Limits(), tmp_path, Path(sys.executable), readable, work=tmp_path)
 
 
 def test_trying_perf_out_counts_or_names_the_kernels_reason_and_setting(attempt):

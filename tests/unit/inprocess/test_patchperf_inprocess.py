@@ -76,9 +76,15 @@ def test_a_calibration_ends_inside_the_window_and_keeps_every_step(tools):
     )
     body()
     record = tools.record
-    assert all(not 60_000_000 <= ns <= 400_000_000 for _, ns in record["steps"][:-1])
-    assert record["steps"][-1] == [record["repetitions"], record["wall_ns"]]
+    count, ns = record["steps"][-1]
+    assert count == -(-record["repetitions"] // 4)
+    assert record["wall_ns"] == round(ns * record["repetitions"] / count)
     assert 60_000_000 <= record["wall_ns"] <= 400_000_000
+
+
+@pytest.mark.parametrize(("count", "part"), [(1, 1), (2, 1), (4, 1), (5, 2), (8, 2), (1_000_000, 250_000)])
+def test_calibration_runs_a_quarter_of_what_it_times_and_at_least_one(module, count, part):
+    assert module.part_of(count) == part
 
 
 def test_a_replicate_warms_up_and_repeats_exactly_as_told(tools):

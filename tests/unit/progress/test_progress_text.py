@@ -126,14 +126,21 @@ def test_an_interrupted_run_says_so() -> None:
 
 def test_a_failure_gives_rule_wildcards_command_log_and_its_last_lines() -> None:
     failed = Failed(7, "measure", ("results/a.log",), "cat missing", {"external_jobid": "12"})
-    assert failure(failed, {"instance": "a"}, {"/study/results/a.log": ["one", "error: two"]}).splitlines() == [
+    assert failure(failed, {"instance": "a"}, {"/study/results/a.log": ["one", "KeyError: two"]}).splitlines() == [
         "error: measure failed for instance=a",
         "  external_jobid: 12",
         "  command: cat missing",
         "  log: /study/results/a.log",
         "    | one",
-        "    | error: two",
+        "    | KeyError: two",
     ]
+
+
+def test_a_failure_whose_log_ends_with_the_reason_is_that_one_line_and_where_the_log_is() -> None:
+    failed = Failed(7, "measure", ("results/a.log",))
+    assert failure(failed, {"instance": "a"}, {"/study/results/a.log": ["one", "error: disk \x1b[2J full"]}) == (
+        "error: measure a: disk \ufffd[2J full\n  log: /study/results/a.log"
+    )
 
 
 def test_a_log_cannot_steer_the_terminal() -> None:

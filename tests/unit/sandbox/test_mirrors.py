@@ -56,7 +56,8 @@ def test_a_missing_mirror_is_reported_with_the_folder_and_the_names_tried(tmp_pa
         mirror("psf/requests", Repositories(mirrors=str(tmp_path)), (tmp_path,), tmp_path / "cache")
     assert str(raised.value) == (
         f"psf/requests: no git repository in {tmp_path} (repositories.mirrors); "
-        "tried psf__requests.git, psf__requests, requests.git"
+        "tried psf__requests.git, psf__requests, requests.git: "
+        "put a bare clone there, or list its instances under exclude"
     )
 
 
