@@ -23,7 +23,12 @@ onstart:
 
 
 onsuccess:
+    clear_scratch()
     warn_of_the_machine()
+
+
+onerror:
+    clear_scratch()
 
 
 report: "report/workflow.rst"
@@ -35,9 +40,7 @@ rule all:
         "results/instances.parquet",
         "results/corpus.parquet",
         "results/cases.parquet",
-        get_probes,
-        get_grades,
-        get_measured("parquet"),
+        get_every_instance_result,
         "results/measurements.parquet",
         "results/findings.json",
         "results/report.html",

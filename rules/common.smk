@@ -32,9 +32,13 @@ def hold_working_directory():
     global WORKING_DIRECTORY
     try:
         WORKING_DIRECTORY = study.hold(Path("results"))
-        study.clear_scratch(CONFIG, Path.cwd())
+        clear_scratch()
     except PatchperfError as error:
         sys.exit(f"error: {error}")
+
+
+def clear_scratch():
+    study.clear_scratch(CONFIG, Path.cwd())
 
 
 def warn_of_the_machine():
@@ -43,6 +47,8 @@ def warn_of_the_machine():
 
 
 # ---- tables that decide which jobs there are
+#
+# A rule's inputs wait for one checkpoint at most: of two that are both finished already, Snakemake sees only one.
 
 
 def get_manifest():
@@ -52,7 +58,7 @@ def get_manifest():
 
 def get_corpus():
     table = read_table(checkpoints.corpus.get().output[0])
-    return table[table.status == "kept"].instance_id.tolist()
+    return table.set_index("instance_id")
 
 
 def get_cases():
@@ -88,12 +94,35 @@ def get_probes(wildcards):
 
 
 def get_kept_probes(wildcards):
-    return [f"results/probes/{instance}.json" for instance in get_corpus()]
+    corpus = get_corpus()
+    return [
+        f"results/probes/{instance}.json"
+        for instance in corpus.index[corpus.status == "kept"]
+    ]
+
+
+def get_graded(corpus):
+    everyone = corpus.index[corpus.stage != "configuration"]
+    return (
+        everyone if CONFIG.grading == "all" else corpus.index[corpus.status == "kept"]
+    )
 
 
 def get_grades(wildcards):
-    graded = get_manifest().index if CONFIG.grading == "all" else get_corpus()
-    return [f"results/grades/{instance}.json" for instance in graded]
+    return [f"results/grades/{instance}.json" for instance in get_graded(get_corpus())]
+
+
+def get_every_instance_result(wildcards):
+    """What every instance and case has; the tables of earlier stages are there when the cases are."""
+    cases = get_cases()
+    manifest = read_table("results/instances.parquet")
+    corpus = read_table("results/corpus.parquet").set_index("instance_id")
+    probed = manifest.instance_id[manifest.selected & (manifest.f2p == 1)]
+    return [
+        *(f"results/probes/{instance}.json" for instance in probed),
+        *(f"results/grades/{instance}.json" for instance in get_graded(corpus)),
+        *(f"results/measurements/{instance}.parquet" for instance in cases.index),
+    ]
 
 
 def get_measured(kind):

@@ -5,7 +5,6 @@ rule measure:
     input:
         cases=ancient("results/cases.parquet"),
         host=ancient("results/host.json"),
-        environment=ancient(get_environment),
         probe=ancient("results/probes/{instance}.json"),
     output:
         records="results/measurements/{instance}.parquet",
