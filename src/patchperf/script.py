@@ -37,7 +37,7 @@ def logged(job: Any) -> Iterator[None]:
 
     An error ends the script with exit code 1 and stands at the end of the log, from where the run's progress display
     shows it: one line if a person can act on it, else its traceback. The console gets it only where the log cannot take
-    it, because the disk is full.
+    it, because the disk is full. Ctrl-C ends the script without a word, as it ends any program.
     """
     _end_with_parent()
     console = os.dup(2)
@@ -46,6 +46,9 @@ def logged(job: Any) -> Iterator[None]:
         log = _open_log(Path(str(job.log)))
         with _stderr_in(log):
             yield
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
     except Exception as error:
         told = _reason(error) or "".join(["a defect of this program:\n", *traceback.format_exception(error)])
         if log < 0 or not _append(log, f"error: {told}"):

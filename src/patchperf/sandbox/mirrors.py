@@ -72,7 +72,10 @@ def source_tree(repo: str, repositories: config.Repositories, folders: tuple[Pat
         raise InputError(f"{repo}: repositories.trees is not set")
     tree = config.resolve_path(repositories.trees, folders).absolute() / _file_name(repo)
     if not tree.is_dir():
-        raise InputError(f"{repo}: no source tree {tree.name} in {tree.parent} (repositories.trees)")
+        raise InputError(
+            f"{repo}: no source tree {tree.name} in {tree.parent} (repositories.trees): put it there, or list its "
+            "instances under exclude"
+        )
     return tree
 
 
