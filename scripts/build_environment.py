@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from patchperf import script
+from patchperf.config import cache_folder
 from patchperf.errors import MachineError
 from patchperf.sandbox.environments import build_environment
-from patchperf.study.inputs import cache_folder
 from patchperf.study.rows import read_row
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchperf import script
+from patchperf.config import cache_folder
 from patchperf.counters.preflight import choose, in_sandbox
 from patchperf.sandbox.local import DESCRIPTIONS, local_sandbox
-from patchperf.study.inputs import cache_folder
 from patchperf.study.measuring import Host
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import psutil
 
 from patchperf import script
+from patchperf.config import cache_folder
 from patchperf.measure.records import to_frame
 from patchperf.sandbox.locks import exclusive
 from patchperf.study.cases import read_case
-from patchperf.study.inputs import cache_folder
 from patchperf.study.measuring import Host, measure, plan_case
 from patchperf.study.probe import read_probes
 from patchperf.study.rows import read_row

@@ -268,3 +268,8 @@ def resolve_path(path: str, folders: tuple[Path, ...]) -> Path:
             return candidate
     places = dict.fromkeys(str(candidate.absolute()) for candidate in tried)
     raise InputError(f"{path}: no such file or folder; looked at {', '.join(places)}")
+
+
+def cache_folder(config: Config) -> Path:
+    """Where environments and cloned mirrors are kept between studies."""
+    return Path(config.cache).expanduser().resolve()

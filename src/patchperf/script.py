@@ -16,7 +16,7 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from patchperf.config import Config, load_config
+from patchperf.config import Config, cache_folder, load_config
 from patchperf.errors import PatchperfError
 from patchperf.sandbox.environments import build_environment
 from patchperf.sandbox.local import local_sandbox
@@ -24,7 +24,6 @@ from patchperf.sandbox.mirrors import mirror
 from patchperf.sandbox.space import has_room, no_room
 from patchperf.sandbox.trees import remove
 from patchperf.scratch import scratch_root
-from patchperf.study.inputs import cache_folder
 from patchperf.study.rows import read_row
 from patchperf.study.workbench import Workbench
 

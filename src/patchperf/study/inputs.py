@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from patchperf.config import Config, Repositories
+from patchperf.config import Config, Repositories, cache_folder
 from patchperf.errors import InputError, MachineError
 from patchperf.sandbox import mirrors
 from patchperf.sandbox.environments import EnvironmentSpec, environment_for, load_environments
@@ -79,11 +79,6 @@ def _remedy(repositories: Repositories) -> str:
     if repositories.url is not None:
         return "correct repositories.url or the row"
     return "the tree's content is not what the row was made for, restore it or correct the row"
-
-
-def cache_folder(config: Config) -> Path:
-    """Where environments and cloned mirrors are kept between studies."""
-    return Path(config.cache).expanduser().resolve()
 
 
 def _check_once(instances: Sequence[Instance]) -> None:
