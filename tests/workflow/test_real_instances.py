@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT, Study
+from studies import ROOT, Study
 
 SHARED = ROOT.parent / "shared"
 INSTANCES = ("sympy__sympy-12096", "sympy__sympy-12481", "sympy__sympy-12489", "sympy__sympy-15017")
