@@ -40,7 +40,14 @@ def build_manifest(
             continue
         environment = environments[name].digest
         reproduce = content_digest(
-            [PROTOCOL, instance.digest, environment, config.reproductions, config.environments.pythonpath]
+            [
+                PROTOCOL,
+                instance.digest,
+                environment,
+                config.reproductions,
+                config.environments.pythonpath,
+                config.environments.install,
+            ]
         )
         written = sorted((one.source, one.digest, one.reported_resolved) for one in candidates.get(name, ()))
         probe, grade = content_digest([reproduce, config.warmup]), content_digest([reproduce, written])

@@ -103,6 +103,7 @@ def judge_candidate(bench: Workbench, reproduction: Reproduction, candidate: Can
     if not reproduction.stable:
         note = f"not judged, the ground truth itself does not hold here: {reproduction.evidence}"
         return verdict(outcome="infrastructure failure", note=note)
+    bench.install_project(tree)
     bench.install_tests(tree)
     shell = suite_command(bench.instance, tree, bench.executables)
     done = bench.run(shell, tree, timeout=bench.config.timeouts.suite)

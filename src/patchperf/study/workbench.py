@@ -29,18 +29,22 @@ class Workbench:
     sandbox: Sandbox
     work: Path
 
-    def tree(self, name: str, patch: str | None, *, tests: bool = True) -> Path:
-        """A new tree at the base commit with a patch applied and, on top, the benchmark's tests.
+    def tree(self, name: str, patch: str | None) -> Path:
+        """A new tree at the base commit with a patch applied, the project installed in it, and the benchmark's tests.
 
-        Raises InputError when the ground truth or the test patch does not apply: the instance itself is broken.
+        Raises InputError when the ground truth or the test patch does not apply, or the project cannot be installed:
+        the instance itself is broken.
         """
         tree = self.base_tree(name)
         if patch is not None:
             applied = patches.apply_patch(tree, patch)
             if not applied.applied:
                 raise InputError(f"{self.instance.instance_id}: patch does not apply: {applied.detail}; {_REMEDY}")
-        if tests:
-            self.install_tests(tree)
+        installed = self.install_project(tree)
+        if installed is not None and not installed.ok:
+            said = installed.output.strip().splitlines()[-1:] or [f"stopped: {installed.ended}"]
+            raise InputError(f"{self.instance.instance_id}: environments.install failed: {said[0][:300]}; {_REMEDY}")
+        self.install_tests(tree)
         return tree
 
     def base_tree(self, name: str) -> Path:
@@ -49,6 +53,17 @@ class Workbench:
         trees.remove(tree)
         trees.checkout(self.mirror, self.instance.base_commit, tree)
         return tree
+
+    def install_project(self, tree: Path) -> Completed | None:
+        """Run the configured install command in a tree, without network and with the environment read-only; None if
+        none.
+
+        It is run again in every tree, so that a patch is built like the base; what it leaves stays in the tree.
+        """
+        if self.config.environments.install is None:
+            return None
+        shell = ShellCommand(argv=("bash", "-c", self.config.environments.install))
+        return self.run(shell, tree, timeout=self.config.timeouts.install)
 
     def install_tests(self, tree: Path) -> None:
         """Put the benchmark's tests in place: test files back to the base, then the test patch, as the harness does."""
