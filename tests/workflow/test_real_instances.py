@@ -103,9 +103,11 @@ def test_the_same_code_is_one_solution(study: Study, corpus: Path) -> None:
     """The pilot's digests of code were made by another program."""
     pilot = pd.read_csv(SHARED / "data" / "pilot_sympy.csv")
     cases = pd.read_parquet(study.result("cases.parquet")).explode("sources")
+    compared = 0
     for instance, rows in pilot[pilot.instance_id.isin(INSTANCES)].groupby("instance_id"):
         ours = cases[cases.instance_id == instance].set_index("sources").solution
         known = rows[rows.source.isin(ours.index)]
-        assert len(known) >= 2
+        compared += len(known)
         assert ours[known.source].groupby(list(known.same_code)).nunique().eq(1).all()
         assert known.same_code.nunique() == ours[known.source].nunique()
+    assert compared >= 10
