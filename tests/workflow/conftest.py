@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from studies import MINI, ROOT, Run, Study, make_study, mini_settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A test run in the background ignores Ctrl-C, and so would everything it starts."""
 
 __all__ = ["MINI", "ROOT", "Run", "Study", "mini_settings"]
 
