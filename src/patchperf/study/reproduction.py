@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +12,7 @@ from patchperf.study.commands import suite_command
 from patchperf.study.grading import Grade, grade
 from patchperf.study.logs import parse_log
 from patchperf.study.runs import Run, record
-from patchperf.study.workbench import Workbench
+from patchperf.study.workbench import BrokenInstance, Workbench
 
 
 class Reproduction(BaseModel):
@@ -39,7 +40,13 @@ class Reproduction(BaseModel):
 
 def reproduce(bench: Workbench, spec: str) -> Reproduction:
     """Run the native command on base + ground truth + tests, each time with another hash seed and a clean tree."""
-    tree = bench.tree("ground-truth", bench.instance.patch)
+    verdict = functools.partial(
+        Reproduction, instance_id=bench.instance.instance_id, spec=spec, confinement=bench.sandbox.confinement
+    )
+    try:
+        tree = bench.tree("ground-truth", bench.instance.patch)
+    except BrokenInstance as error:
+        return verdict(reason=error.reason, evidence=error.detail, unreproduced=(), runs=())
     clean = tree_digest(tree)
     shell = suite_command(bench.instance, tree, bench.executables)
     grades: list[Grade] = []
@@ -54,15 +61,7 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         if done.ended != "exit":
             break
     reason, evidence = judge(grades, runs)
-    return Reproduction(
-        instance_id=bench.instance.instance_id,
-        spec=spec,
-        reason=reason,
-        evidence=evidence,
-        unreproduced=unreproduced(grades),
-        runs=tuple(runs),
-        confinement=bench.sandbox.confinement,
-    )
+    return verdict(reason=reason, evidence=evidence, unreproduced=unreproduced(grades), runs=tuple(runs))
 
 
 def judge(grades: Sequence[Grade], runs: Sequence[Run]) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from patchperf.study.logs import parse_log
 from patchperf.study.reproduction import Reproduction
 from patchperf.study.runs import Run, record
 from patchperf.study.solutions import Change, is_test_file, package_roots, solution_digest
-from patchperf.study.workbench import Workbench
+from patchperf.study.workbench import BrokenInstance, Workbench
 
 
 class Verdict(BaseModel):
@@ -103,8 +103,24 @@ def judge_candidate(bench: Workbench, reproduction: Reproduction, candidate: Can
     if not reproduction.stable:
         note = f"not judged, the ground truth itself does not hold here: {reproduction.evidence}"
         return verdict(outcome="infrastructure failure", note=note)
+    return run_candidate(bench, reproduction, candidate, tree, verdict)
+
+
+def run_candidate(
+    bench: Workbench,
+    reproduction: Reproduction,
+    candidate: Candidate,
+    tree: Path,
+    verdict: functools.partial[Verdict],
+) -> Verdict:
+    """The verdict on a patched tree, from the benchmark's tests run in it."""
     bench.install_project(tree)
-    bench.install_tests(tree)
+    try:
+        bench.install_tests(tree)
+    except BrokenInstance as error:
+        return verdict(
+            outcome="not applied", note=f"the benchmark's tests have no place after this patch: {error.detail}"
+        )
     shell = suite_command(bench.instance, tree, bench.executables)
     done = bench.run(shell, tree, timeout=bench.config.timeouts.suite)
     run = record(f"{candidate.source}, native command", shell, done)

@@ -14,8 +14,16 @@ from patchperf.sandbox.protocol import Command, Completed, Sandbox
 from patchperf.study.commands import ShellCommand
 from patchperf.study.instance import Instance
 
-_REMEDY = "correct the row, or list the instance under exclude"
 FIXED_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+class BrokenInstance(InputError):  # noqa: N818
+    """An instance that cannot even be set up: ``reason`` is the ledger's code, the text says what went wrong."""
+
+    def __init__(self, instance_id: str, reason: str, detail: str) -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(f"{instance_id}: {detail}; correct the row, or list the instance under exclude")
 
 
 @dataclass(frozen=True)
@@ -32,18 +40,18 @@ class Workbench:
     def tree(self, name: str, patch: str | None) -> Path:
         """A new tree at the base commit with a patch applied, the project installed in it, and the benchmark's tests.
 
-        Raises InputError when the ground truth or the test patch does not apply, or the project cannot be installed:
-        the instance itself is broken.
+        Raises BrokenInstance when the ground truth or the test patch does not apply, or the project cannot be
+        installed.
         """
         tree = self.base_tree(name)
         if patch is not None:
             applied = patches.apply_patch(tree, patch)
             if not applied.applied:
-                raise InputError(f"{self.instance.instance_id}: patch does not apply: {applied.detail}; {_REMEDY}")
+                raise self._broken("ground-truth-not-applied", f"patch does not apply: {applied.detail}")
         installed = self.install_project(tree)
         if installed is not None and not installed.ok:
             said = installed.output.strip().splitlines()[-1:] or [f"stopped: {installed.ended}"]
-            raise InputError(f"{self.instance.instance_id}: environments.install failed: {said[0][:300]}; {_REMEDY}")
+            raise self._broken("install-failed", f"environments.install failed: {said[0][:300]}")
         self.install_tests(tree)
         return tree
 
@@ -70,7 +78,10 @@ class Workbench:
         trees.restore(tree, self.instance.base_commit, patches.patch_paths(self.instance.test_patch))
         applied = patches.apply_patch(tree, self.instance.test_patch)
         if not applied.applied:
-            raise InputError(f"{self.instance.instance_id}: test patch does not apply: {applied.detail}; {_REMEDY}")
+            raise self._broken("tests-not-applied", f"test patch does not apply: {applied.detail}")
+
+    def _broken(self, reason: str, detail: str) -> BrokenInstance:
+        return BrokenInstance(self.instance.instance_id, reason, detail)
 
     def command(
         self,

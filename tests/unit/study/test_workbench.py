@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from patchperf.errors import InputError
 from patchperf.sandbox.environments import Environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.study.commands import ShellCommand
+from patchperf.study.instance import Candidate
+from patchperf.study.reproduction import Reproduction, reproduce
+from patchperf.study.verdicts import judge_candidate
 from patchperf.study.workbench import Workbench
 
 
@@ -78,3 +82,37 @@ def test_commands_see_their_own_environment_and_nothing_of_the_users(
     assert "SECRET" not in seen
     assert (seen["EXTRA"], seen["PYTHONHASHSEED"], seen["TZ"]) == ("1", "0", "UTC")
     assert seen["PYTHONPATH"].split(":")[:2] == ["/testbed", "/testbed/src"]
+
+
+NEEDS_ANOTHER_BASE = "--- a/code.py\n+++ b/code.py\n@@ -1 +1 @@\n-answer = 40\n+answer = 42\n"
+SOUND = NEEDS_ANOTHER_BASE.replace("40", "41")
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings", "reason"),
+    [
+        ({"patch": NEEDS_ANOTHER_BASE}, {}, "ground-truth-not-applied"),
+        ({"patch": SOUND, "test_patch": NEEDS_ANOTHER_BASE}, {}, "tests-not-applied"),
+        ({"patch": SOUND}, {"install": "exit 3"}, "install-failed"),
+    ],
+)
+def test_an_instance_that_cannot_be_set_up_is_a_verdict_and_no_failed_job(
+    mirror: Path, tmp_path: Path, fields: dict[str, str], settings: dict[str, str], reason: str
+) -> None:
+    made = bench(mirror, tmp_path, **settings)
+    made = dataclasses.replace(made, instance=made.instance.model_copy(update=fields))
+    found = reproduce(made, "spec")
+    assert (found.stable, found.reason, found.runs) == (False, reason, ())
+    assert found.evidence
+
+
+def test_a_candidate_that_leaves_no_place_for_the_tests_is_charged_alone(mirror: Path, tmp_path: Path) -> None:
+    made = bench(mirror, tmp_path)
+    instance = made.instance.model_copy(update={"test_patch": new_file("tests/test_a.py", "test = 1")})
+    sound = Reproduction(
+        instance_id=instance.instance_id, spec="s", reason="", evidence="", unreproduced=(), runs=(), confinement=""
+    )
+    blocks = Candidate(instance_id=instance.instance_id, source="model", patch=new_file("tests", "not a folder"))
+    verdict = judge_candidate(dataclasses.replace(made, instance=instance), sound, blocks)
+    assert verdict.outcome == "not applied"
+    assert "no place after this patch" in verdict.note
