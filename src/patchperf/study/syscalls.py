@@ -155,7 +155,7 @@ class Call:
 
     ``pid`` is the thread that made it, ``process`` the thread group it belongs to, ``arguments`` and ``result`` the
     trace's own text (the result is empty when the call had not returned), ``line`` the line of the log where it
-    ended, counted from 1.
+    ended, counted from 1. ``test_line`` is the line of the test's file that was last marked before it, 0 if none was.
     """
 
     pid: int
@@ -164,6 +164,7 @@ class Call:
     arguments: str
     result: str
     line: int
+    test_line: int = 0
 
 
 @dataclass(frozen=True)
@@ -223,8 +224,9 @@ class DecidingCall(BaseModel):
 class IoVerdict(BaseModel):
     """Whether a window performs I/O, and on what grounds.
 
-    ``classes`` counts all calls by class, ``exceptions`` those that an exception spared by its name, ``unknown`` names
-    the calls that the table lacks. ``deciding`` holds the first deciding calls only (as many as the reader kept).
+    ``classes`` counts all traced calls by class (see ``UNTRACED``), ``exceptions`` those that an exception spared by
+    its name, ``unknown`` names the calls that the table lacks. ``deciding`` holds the first deciding calls only (as
+    many as the reader kept).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -371,6 +373,15 @@ _STRING = r'"((?:[^"\\]++|\\.)*+)"(\.\.\.)?'
 _DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)<([^<>]*)>(?:\(deleted\))?")
 _FIRST_PATH = re.compile(_STRING)
 _PATH_AFTER = re.compile(r", " + _STRING)
+
+
+UNTRACED: tuple[str, ...] = tuple(
+    name
+    for name, kind in TABLE.items()
+    if kind not in COUNTED and name not in _REFINED and name not in {"dup", "dup2", "dup3"}
+)
+"""Calls that no verdict and no reader of a trace needs, so that tracing may pass over them (dup tells which file is
+behind descriptor 1)."""
 
 
 def descriptor(call: Call) -> int | None:

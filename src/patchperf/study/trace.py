@@ -1,9 +1,10 @@
-"""Reading what ``strace -f -y -s 256 -o FILE`` wrote: the window between the two markers.
+"""Writing and reading a trace: the command line of strace, and the window between the two markers in its log.
 
 The measured process writes ``PATCHPERF <nonce> begin`` and ``PATCHPERF <nonce> end``, each a line of its own by one
 plain write to descriptor 2. The log is read as a stream: a file of any size takes a few megabytes of memory. The trace
-must hold the calls that make processes and pipes and those that concern descriptors 1 and 2, also before the window,
-and strace must run in the process-id namespace of what it traces, or the numbers in its log do not fit together.
+must hold the calls that make processes and pipes and those that concern descriptors 1 and 2, also before the window
+(``strace_command`` leaves out none of these), and strace must run in the process-id namespace of what it traces, or the
+numbers in its log do not fit together.
 
 What counts as inside the window:
 
@@ -18,16 +19,30 @@ What counts as inside the window:
 
 from __future__ import annotations
 
+import functools
+import os
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from patchperf.study.syscalls import PAIRING, Call, Kind, Ruling, Surroundings, Window, rule
+from patchperf.errors import MachineError
+from patchperf.study.syscalls import PAIRING, UNTRACED, Call, Kind, Ruling, Surroundings, Window, rule
 
-__all__ = ["LINE_BOUND", "PAIRS_BOUND", "Window", "WindowProblem", "WindowReason", "read_window"]
+__all__ = [
+    "LINE_BOUND",
+    "PAIRS_BOUND",
+    "DecidingLine",
+    "Window",
+    "WindowProblem",
+    "WindowReason",
+    "deciding_lines",
+    "read_window",
+    "strace_command",
+]
 
 LINE_BOUND = 1 << 16
 """Bytes kept of each end of a line; what lies between is dropped."""
@@ -36,6 +51,34 @@ PAIRS_BOUND = 1 << 16
 """Pipes and socket pairs remembered per process; later ones are treated as not its own, which counts as I/O."""
 
 _CREATING = frozenset({"clone", "clone2", "clone3", "fork", "vfork"})
+
+_STRACE = ("strace", "-f", "-y", "-s", "256")
+
+
+def strace_command(log: str) -> tuple[str, ...]:
+    """What goes before a command to trace it and its children into a log: every call but those of ``UNTRACED``.
+
+    Where strace can, the kernel filters (``--seccomp-bpf``), so that a call left out costs nothing. Raises MachineError
+    where strace is not installed.
+    """
+    left_out = ",".join(f"?{name}" for name in UNTRACED)
+    return (*_STRACE, *_kernel_filter(), "-e", f"trace=!{left_out}", "-o", log)
+
+
+@functools.cache
+def _kernel_filter() -> tuple[str, ...]:
+    """``--seccomp-bpf`` if this strace knows it (5.3 and newer) and this kernel lets it: strace itself warns if not."""
+    try:
+        done = subprocess.run(
+            (*_STRACE, "--seccomp-bpf", "-o", os.devnull, "true"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise MachineError("strace is not installed: install the package strace") from None
+    return ("--seccomp-bpf",) if done.returncode == 0 and not done.stderr else ()
+
 
 WindowReason = Literal["no log", "no begin marker", "no end marker", "two windows", "unreadable lines"]
 
@@ -74,6 +117,28 @@ def read_window(path: Path, nonce: str, keep: int = 200, import_path: Collection
     return reader.outcome()
 
 
+class DecidingLine(NamedTuple):
+    """A deciding call and the line of the test's file that led to it (0 where none was marked before)."""
+
+    test_line: int
+    call: Call
+    kind: Kind
+
+
+def deciding_lines(
+    path: Path, nonce: str, import_path: Collection[str] = (), keep: int = 200
+) -> tuple[DecidingLine, ...] | WindowProblem:
+    """The first deciding calls of a trace in which the test marked its lines, each with its line.
+
+    A mark is a write of ``PATCHPERF <nonce> line <n>`` to descriptor -1, which the kernel refuses; it is no call of the
+    test's. Calls of other threads and of children are given the line that was marked last, whoever marked it.
+    """
+    window = read_window(path, nonce, keep, import_path)
+    if isinstance(window, WindowProblem):
+        return window
+    return tuple(DecidingLine(call.test_line, call, kind) for call, kind in window.deciding)
+
+
 def _bounded_lines(log: BinaryIO) -> Iterator[tuple[int, bytes]]:
     number = 0
     while line := log.readline(LINE_BOUND):
@@ -106,7 +171,8 @@ _LINE = re.compile(
     r"|\+\+\+ (?P<ended>.*) \+\+\+)",
     re.DOTALL,
 )
-_UNFINISHED = "<unfinished ...>"
+_UNFINISHED = re.compile(r"<(?:unfinished|pid changed to \d+) \.\.\.>\Z")
+"""How the first half of a call ends; also an execve by a thread, which takes over the number of its process."""
 
 
 def _parsed(line: bytes) -> _Event | None:
@@ -122,8 +188,8 @@ def _parsed(line: bytes) -> _Event | None:
         return _Event(pid, "ended", match["ended"], "", "")
     rest: str = match["rest"] if match["name"] else match["tail"]
     name: str = match["name"] or match["resumed"]
-    if rest.endswith(_UNFINISHED):
-        return _Event(pid, "begun", name, rest.removesuffix(_UNFINISHED).rstrip(), "")
+    if half := _UNFINISHED.search(rest):
+        return _Event(pid, "begun", name, rest[: half.start()].rstrip(), "")
     cut = len(rest)
     while (cut := rest.rfind(" = ", 0, cut)) >= 0:
         head = rest[:cut].rstrip()
@@ -247,7 +313,7 @@ _PAIR = re.compile(r"(?:pipe|socket):\[\d+\]")
 def _outlives(line: bytes) -> bool:
     """Whether a line before the window may matter inside: halves of calls, new and gone processes, pairs, stdout."""
     return (
-        b"unfinished" in line
+        b"...>" in line
         or b"resumed>" in line
         or b"1<" in line
         or b"clone" in line
@@ -267,6 +333,10 @@ class _Reader:
             rb"(?P<pid>\d+) +(?:\d+\.\d+ +)?write\(2(?:<(?P<stream>[^<>]*)>(?:\(deleted\))?)?, "
             rb'"PATCHPERF ' + self._nonce + rb' (?P<which>begin|end)\\n", \d+(?:\)| <unf)'
         )
+        self._test_line_mark = re.compile(
+            rb"\d+ +(?:\d+\.\d+ +)?write\(-1, \"PATCHPERF " + self._nonce + rb' line (\d{1,9})\\n"'
+        )
+        self._test_line = 0
         self._keep = keep
         self._import_path = import_path
         self._processes = _Processes()
@@ -283,7 +353,9 @@ class _Reader:
         self._lines = number
         if number == 1 and (first := re.match(rb"\d+", line)):
             self._processes.root(int(first[0]))
-        if self._nonce in line and (marker := self._marker.match(line)):
+        if self._nonce in line and (mark := self._test_line_mark.match(line)):
+            self._test_line = int(mark[1])
+        elif self._nonce in line and (marker := self._marker.match(line)):
             self._mark(number, line, marker)
         elif self._window is None:
             if _outlives(line):
@@ -388,7 +460,7 @@ class _Reader:
         belongs = self._processes.belongs(process, window.process)
         if belongs is False:
             return
-        call = Call(event.pid, process, event.name, event.arguments, event.result, number)
+        call = Call(event.pid, process, event.name, event.arguments, event.result, number, self._test_line)
         tally = window.tally if belongs else window.unresolved.setdefault(process, _Tally(self._keep))
         tally.add(call, rule(call, window.surroundings))
 

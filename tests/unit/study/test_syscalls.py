@@ -24,7 +24,7 @@ from patchperf.study.syscalls import (
     rule,
     target,
 )
-from patchperf.study.trace import Window, read_window
+from patchperf.study.trace import Window, read_window, strace_command
 
 NONCE = "00112233445566778899aabbccddeeff"
 
@@ -304,9 +304,6 @@ TOUCHING = [
 ]
 
 
-STRACE = ("strace", "-f", "-y", "-s", "256", "-o")
-
-
 def traced(program: Program, folder: Path, import_path: tuple[str, ...] = ()) -> IoVerdict:
     """The verdict on a program, run with descriptors 1 and 2 captured in temporary files."""
     (folder / "data.txt").write_text("some data")
@@ -319,7 +316,7 @@ def traced(program: Program, folder: Path, import_path: tuple[str, ...] = ()) ->
         + f"os.write(2, b'PATCHPERF {NONCE} begin\\n')\nbody()\nos.write(2, b'PATCHPERF {NONCE} end\\n')\n"
     )
     log = folder / "strace.log"
-    command = [*STRACE, str(log), sys.executable, "-I", "-S", "program.py"]
+    command = [*strace_command(str(log)), sys.executable, "-I", "-S", "program.py"]
     with (folder / "stdout").open("w+b") as out, (folder / "stderr").open("w+b") as err:
         done = subprocess.run(
             command, cwd=folder, stdin=(folder / "data.txt").open("rb"), stdout=out, stderr=err, check=False, timeout=30
@@ -348,7 +345,7 @@ def test_output_that_pytest_captures_is_its_own_and_reading_it_back_is_not(body:
         f"    os.write(2, b'PATCHPERF {NONCE} begin\\n')\n    {body}\n    os.write(2, b'PATCHPERF {NONCE} end\\n')\n"
     )
     log = tmp_path / "strace.log"
-    command = [*STRACE, str(log), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    command = [*strace_command(str(log)), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout
     window = read_window(log, NONCE)
