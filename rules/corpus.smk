@@ -21,6 +21,7 @@ checkpoint instances:
             "environments",
             "instances",
             "exclude",
+            "grading",
         ),
         protocol=settings("reproductions", "warmup"),
     script:

@@ -23,9 +23,9 @@ with script.logged(snakemake), script.scratch(snakemake) as work:
     rows.mkdir(parents=True, exist_ok=True)
     for instance in inputs.instances:
         name = instance.instance_id
-        if name in inputs.environments:
-            row = Row(instance=instance, candidates=inputs.candidates[name], environment=inputs.environments[name])
-            write_row(row, rows)
+        if name not in config.exclude:
+            environment = inputs.environments.get(name)
+            write_row(Row(instance=instance, candidates=inputs.candidates[name], environment=environment), rows)
     columns = ["instance_id", "source", "digest", "reported_resolved"]
     written = [
         (candidate.instance_id, candidate.source, candidate.digest, candidate.reported_resolved)

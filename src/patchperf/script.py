@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from patchperf.config import Config, cache_folder, load_config
-from patchperf.errors import PatchperfError
+from patchperf.errors import InputError, PatchperfError
 from patchperf.sandbox.environments import build_environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.sandbox.mirrors import mirror
@@ -86,6 +86,8 @@ def workbench(job: Any) -> Iterator[Workbench]:
     """The workbench of the instance that a job is for."""
     config = study(job)
     row = read_row(job.wildcards.instance)
+    if row.environment is None:
+        raise InputError(f"{row.instance.instance_id} is not run in this study: it has several F2P tests")
     cache = cache_folder(config)
     with scratch(job) as work:
         yield Workbench(

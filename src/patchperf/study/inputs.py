@@ -27,7 +27,7 @@ Folders = tuple[Path, ...]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The study's inputs; ``candidates`` are by instance id, and so are ``environments`` but for excluded instances.
+    """The study's inputs; ``candidates`` are by instance id, and so are ``environments``, of the instances that run.
 
     ``sources`` has one row per source, see ``count_predictions``.
     """
@@ -115,11 +115,20 @@ def _environments(config: Config, instances: Sequence[Instance], folders: Folder
     def environment(instance: Instance) -> EnvironmentSpec:
         mirror = mirrors.mirror(instance.repo, config.repositories, folders, cache_folder(config))
         read = functools.partial(mirrors.file_at, mirror, instance.base_commit)
-        spec = environment_for(instance.instance_id, instance.repo, instance.version, table, read)
+        try:
+            spec = environment_for(instance.instance_id, instance.repo, instance.version, table, read)
+        except InputError as error:
+            hint = "; an instance with several F2P tests needs none with grading: corpus"
+            raise InputError(f"{error}{hint if len(instance.fail_to_pass) > 1 else ''}") from None
         try:
             find_python(spec.python)
         except MachineError as error:
             raise MachineError(f"{instance.instance_id}: {error}") from None
         return spec
 
-    return {instance.instance_id: environment(instance) for instance in instances}
+    return {instance.instance_id: environment(instance) for instance in instances if is_run(instance, config)}
+
+
+def is_run(instance: Instance, config: Config) -> bool:
+    """Whether anything of an instance is run: of those with several F2P tests nothing but the grading is."""
+    return config.grading == "all" or len(instance.fail_to_pass) == 1

@@ -29,14 +29,14 @@ def build_manifest(
     """The manifest, sorted by instance id; ``candidates`` and ``environments`` are by instance id.
 
     Columns: ``f2p`` number of F2P tests, ``selected`` False for instances that the configuration excludes,
-    ``environment``, ``reproduce``, ``probe``, ``grade`` digests (SHA-256, hex; empty for excluded instances).
+    ``environment``, ``reproduce``, ``probe``, ``grade`` digests (SHA-256, hex; empty for instances that are not run).
     """
     rows: list[tuple[str | int | bool, ...]] = []
     for instance in sorted(instances, key=lambda one: one.instance_id):
         name = instance.instance_id
         about = (name, instance.dataset, instance.repo, len(instance.fail_to_pass))
-        if name in config.exclude:
-            rows.append((*about, False, "", "", "", ""))
+        if name not in environments:
+            rows.append((*about, name not in config.exclude, "", "", "", ""))
             continue
         environment = environments[name].digest
         reproduce = content_digest(

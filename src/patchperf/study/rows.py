@@ -14,13 +14,13 @@ ROWS = Path("results/instances")
 
 
 class Row(BaseModel):
-    """An instance, what was predicted for it, and the environment its tests run in."""
+    """An instance, what was predicted for it, and the environment its tests run in; None if nothing of it is run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     instance: Instance
     candidates: tuple[Candidate, ...]
-    environment: EnvironmentSpec
+    environment: EnvironmentSpec | None
 
 
 def row_path(instance_id: str, folder: Path = ROWS) -> Path:

@@ -109,6 +109,18 @@ def test_an_excluded_instance_needs_neither_repository_nor_environment(given: Gi
     assert (stages.iloc[1] == "").all()
 
 
+def test_an_instance_that_is_neither_probed_nor_graded_needs_no_environment(given: Given) -> None:
+    several = row(2, given.commit, FAIL_TO_PASS=["a.py::test_a", "a.py::test_b"])
+    given.rows(row(1, given.commit), several, row(3, given.commit))
+    given.write("environments.json", {f"owner__project-{n}": {"python": "3"} for n in (1, 3)})
+    assert given.refusal().endswith("; an instance with several F2P tests needs none with grading: corpus")
+    inputs = given.load(grading="corpus")
+    assert list(inputs.environments) == ["owner__project-1", "owner__project-3"]
+    manifest = build_manifest(inputs.instances, inputs.candidates, inputs.environments, load_config(given.settings))
+    assert manifest.selected.all()
+    assert manifest.grade.astype(bool).tolist() == [True, False, True]
+
+
 def test_predictions_are_read_before_repositories_are_fetched(given: Given) -> None:
     line = given.refusal(
         repositories={"url": "file:///absent/{repo}.git"}, sources=[{"name": "a", "predictions": "rows.json"}]
