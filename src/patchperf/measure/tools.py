@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,8 +21,14 @@ RESULT_BYTES = 8 << 20
 def write_tools(folder: Path, spec: Mapping[str, Any]) -> None:
     """Make a tools folder: our in-process module, and beside it what it shall do (its docstring lists the keys)."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(INPROCESS, folder / INPROCESS.name)
+    (folder / INPROCESS.name).write_bytes(_module())
     (folder / "spec.json").write_text(json.dumps(spec, sort_keys=True), encoding="utf-8")
+
+
+@functools.cache
+def _module() -> bytes:
+    """Our in-process module, read once, so that all processes of a job run the same one."""
+    return INPROCESS.read_bytes()
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
