@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import posixpath
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from patchperf.study import native, tox
+from patchperf.study import native, shell, tox
+from patchperf.study.calls import MANAGERS, Call, Program, discovery, parse_call, posargs, split_arguments
 from patchperf.study.derivation import Underivable
 from patchperf.study.identifiers import Target
 from patchperf.study.instance import Instance
+from patchperf.study.native import Step
 
 
 class ShellCommand(BaseModel):
@@ -29,13 +34,14 @@ class ShellCommand(BaseModel):
 def suite_command(instance: Instance, tree: Path, executables: Collection[str]) -> ShellCommand:
     """The native command for whole test files, in a tree with the test patch applied.
 
-    ``executables`` are the programs that the environment brings: tox, where absent, is replaced by what it would run,
-    and pytest by ``python -m pytest``.
+    ``executables`` are the programs that the environment brings. What is absent there is replaced: tox by what it would
+    run, pytest by ``python -m pytest``, a manager of environments (``poetry run``) by nothing, since the environment is
+    the one it would choose.
     Several commands, and those that need a shell, go to bash: each is run, whatever became of the one before, and the
     exit code is that of the last test runner that failed, else 0.
     """
     lines = _lines(instance, tree, executables)
-    if len(lines) == 1 and (call := native.parse_call(lines[0])) is not None:
+    if len(lines) == 1 and (call := parse_call(lines[0])) is not None:
         return _direct(call)
     return _script(lines)
 
@@ -43,110 +49,170 @@ def suite_command(instance: Instance, tree: Path, executables: Collection[str]) 
 def single_point_command(instance: Instance, target: Target, tree: Path, executables: Collection[str]) -> ShellCommand:
     """The native command narrowed to one test: same runner, same options, the test in place of files or labels.
 
-    Commands before the runner's (a cd, an export) stay. sympy's ``-k`` selects every test of the file whose name
-    contains the target's: ``instrument.hide`` takes the others away. Raises Underivable where the native command has no
-    one call to narrow.
+    Commands before the runner's (a cd, an export) stay, what comes after it is left out. Of pytest's options those go
+    that hide the number of tests, hand the test to another process, or judge the coverage of the whole suite. sympy's
+    ``-k`` selects every test of the file whose name contains the target's: ``instrument.hide`` takes the others away.
+    Raises Underivable where the native command has no one call to narrow.
     """
+    return _narrowed(instance, target, tree, executables, _single)
+
+
+def collect_command(instance: Instance, scope: Target, tree: Path, executables: Collection[str]) -> ShellCommand:
+    """pytest's list of the node ids of one test function, one a line, under the options of the native command."""
+    return _narrowed(instance, scope, tree, executables, _collected)
+
+
+_Narrow = Callable[[Step, Target], tuple[str, ...]]
+
+
+def _narrowed(
+    instance: Instance, target: Target, tree: Path, executables: Collection[str], narrow: _Narrow
+) -> ShellCommand:
     lines = _lines(instance, tree, executables)
-    calls = [native.parse_call(line) for line in lines]
-    unknown = [line for line, call in zip(lines, calls, strict=True) if call is None and native.runs_tests(line)]
+    steps, unknown = native.steps(lines)
     if unknown:
         raise Underivable(f"{instance.instance_id}: only a plain call of a test runner can be narrowed", unknown)
-    serving = [(at, call) for at, call in enumerate(calls) if call and _serves(call, target)]
+    serving = [step for step in steps if _serves(step.call, target)]
     if len(serving) > 1:
-        serving = [(at, call) for at, call in serving if _names(call, target)]
+        serving = [step for step in serving if _covers(step, target, tree)]
     if len(serving) != 1:
         raise Underivable(f"{instance.instance_id}: not one call of {target.runner} to narrow", lines)
-    at, call = serving[0]
-    narrowed = replace(call, arguments=_NARROW[call.runner](call.arguments, target))
-    before = [line for line, earlier in zip(lines[:at], calls, strict=False) if earlier is None]
-    return _script([*before, str(narrowed)]) if before else _direct(narrowed)
+    (step,) = serving
+    call = replace(step.call, arguments=narrow(step, target))
+    return _script([*step.before, str(call)]) if step.before else _direct(call)
 
 
 def _lines(instance: Instance, tree: Path, executables: Collection[str]) -> list[str]:
     """The native commands as the environment can run them."""
     lines: list[str] = []
     for line in native.native_commands(instance):
-        call = native.parse_call(line)
-        if call is None:
-            lines.append(line)
-        elif call.runner == "tox" and "tox" not in executables:
-            lines += [_as_module(inner, executables) for inner in tox.expand(call, tree)]
-        elif call.runner == "tox":
-            inner = native.posargs(call.arguments)
-            words = call.arguments if "--" in call.arguments else (*call.arguments, "--")
-            head = words[: len(words) - len(inner)]
-            lines.append(str(replace(call, arguments=(*head, *tox.report_all(inner)))))
+        call = parse_call(line)
+        if call is not None and call.runner == "tox" and "tox" not in executables:
+            lines += [_runnable(inner, executables) for inner in tox.expand(call, tree)]
         else:
-            lines.append(_as_module(line, executables))
+            lines.append(_runnable(line, executables))
     return lines
 
 
-def _as_module(line: str, executables: Collection[str]) -> str:
-    """The line; ``pytest`` becomes ``python -m pytest`` where only Python is there, as when pytest itself is tested."""
-    call = native.parse_call(line)
-    if call is None or call.program != ("pytest",) or "pytest" in executables or "python" not in executables:
+def _runnable(line: str, executables: Collection[str]) -> str:
+    """The line with each of its calls as the environment can run it; the line itself where that changes nothing."""
+    parts = shell.simple_commands(line) or ()
+    calls = [parse_call(part.words) for part in parts]
+    known = [call and _available(call, executables) for call in calls]
+    if known == calls:
         return line
-    return str(replace(call, program=("python", "-m", "pytest")))
+    return shell.joined(
+        [replace(part, words=str(call)) if call else part for part, call in zip(parts, known, strict=True)]
+    )
 
 
-def _direct(call: native.Call) -> ShellCommand:
-    return ShellCommand(argv=(*call.program, *call.arguments), environment=call.environment)
+def _available(call: Call, executables: Collection[str]) -> Call:
+    wrappers = tuple(words for words in call.wrappers if words[0] not in MANAGERS or words[0] in executables)
+    program, arguments = call.program, call.arguments
+    if program == ("pytest",) and "pytest" not in executables and "python" in executables:
+        program = ("python", "-m", "pytest")
+    if program[0] == "-m" and not wrappers:
+        program = ("python", *program)
+    if call.runner == "tox":
+        inner = posargs(arguments)
+        words = arguments if "--" in arguments else (*arguments, "--")
+        arguments = (*words[: len(words) - len(inner)], *tox.report_all(inner))
+    return replace(call, wrappers=wrappers, program=program, arguments=arguments)
+
+
+def _direct(call: Call) -> ShellCommand:
+    return ShellCommand(argv=call.words, environment=call.environment)
 
 
 def _script(lines: Sequence[str]) -> ShellCommand:
     """A bash script of all lines: those that run tests decide its exit code, or all if none is known to."""
     deciding = [line for line in lines if native.runs_tests(line)] or list(lines)
-    parts = ["set -o pipefail", "patchperf_status=0"]
-    parts += [f"{{ {line}\n}} || patchperf_status=$?" if line in deciding else line for line in lines]
+    parts = ["set -o pipefail", "patchperf_status=0", "patchperf_root=$PWD"]
+    parts += [f"{{ {_rooted(line)}\n}} || patchperf_status=$?" if line in deciding else _rooted(line) for line in lines]
     return ShellCommand(argv=("bash", "-c", "\n".join([*parts, "exit $patchperf_status"])))
+
+
+def _rooted(line: str) -> str:
+    """The line with the tree's own place instead of that in the benchmark's images."""
+    return re.sub(rf"\bcd {native.IMAGE_ROOT}(?=[/\s;&|]|$)", 'cd "$patchperf_root"', line)
 
 
 # ------------------------------------------------------------------------------------------------------ one test only
 
 
-def _serves(call: native.Call, target: Target) -> bool:
+def _serves(call: Call, target: Target) -> bool:
     return call.runner == target.runner or (call.runner == "tox" and target.runner == "pytest")
 
 
-def _names(call: native.Call, target: Target) -> bool:
-    """Whether a call names the target's file, or a label that the target's begins with."""
-    return any(
-        word.partition("::")[0] == target.file or f"{target.selector}.".startswith(f"{word}.")
-        for word in call.arguments
-    )
+def _covers(step: Step, target: Target, tree: Path) -> bool:
+    """Whether a call names the target's file, a folder around it, a label that the target's begins with, or nothing."""
+    arguments = posargs(step.call.arguments) if step.call.runner == "tox" else step.call.arguments
+    _, named = split_arguments(target.runner, arguments)
+    if target.runner in ("django", "unittest"):
+        return not named or any(f"{target.selector}.".startswith(f"{label}.") for label in named)
+
+    def located(word: str) -> str:
+        return posixpath.normpath(posixpath.join(step.directory or ".", word.partition("::")[0]))
+
+    file = located(target.selector) if target.runner == "pytest" else target.file
+    covers = not named or any(located(word) in (".", file) or file.startswith(f"{located(word)}/") for word in named)
+    return covers and (tree / file).is_file()
 
 
-def _narrow_pytest(arguments: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    options, _ = native.split_arguments("pytest", arguments)
-    return (*options, target.selector)
+def _single(step: Step, target: Target) -> tuple[str, ...]:
+    return _NARROW[step.call.runner](step, target)
 
 
-def _narrow_tox(arguments: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    inner = native.posargs(arguments)
-    return (*arguments[: len(arguments) - len(inner)], *_narrow_pytest(inner, target))
+def _collected(step: Step, scope: Target) -> tuple[str, ...]:
+    *options, selector = _single(step, scope)
+    return (*options, "--collect-only", "--verbosity=-1", selector)
 
 
-def _narrow_django(arguments: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    options, _ = native.split_arguments("django", arguments)
-    return (*options, target.selector)
+_UNWANTED = re.compile(r"-q+|--quiet|(?:-n|--numprocesses|--maxprocesses|--dist|--tx|--cov-fail-under)(?:=.*)?|-n\w+")
 
 
-def _narrow_sympy(arguments: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    options, _ = native.split_arguments("sympy", arguments)
-    if any(option.startswith("-k") for option in options):
-        raise Underivable("the native command selects tests by a keyword of its own", options)
-    return (*options, target.file, "-k", target.selector)
+def _narrow_pytest(step: Step, target: Target) -> tuple[str, ...]:
+    options, _ = split_arguments("pytest", step.call.arguments)
+    wanted = [option for option in options if not _UNWANTED.fullmatch(option[0])]
+    return (*itertools.chain(*wanted), target.selector)
 
 
-def _narrow_unittest(arguments: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    options, positionals = native.split_arguments("unittest", arguments)
-    if positionals[:1] == ("discover",) or not positionals:
-        raise Underivable("unittest's discovery cannot be narrowed to one test", arguments)
-    return (*options, target.selector)
+def _narrow_tox(step: Step, target: Target) -> tuple[str, ...]:
+    arguments = step.call.arguments
+    inner = posargs(arguments)
+    narrowed = _narrow_pytest(replace(step, call=replace(step.call, arguments=inner)), target)
+    return (*arguments[: len(arguments) - len(inner)], *narrowed)
 
 
-_NARROW: dict[native.Program, Callable[[tuple[str, ...], Target], tuple[str, ...]]] = {
+def _narrow_django(step: Step, target: Target) -> tuple[str, ...]:
+    options, _ = split_arguments("django", step.call.arguments)
+    return (*itertools.chain(*options), target.selector)
+
+
+def _narrow_sympy(step: Step, target: Target) -> tuple[str, ...]:
+    options, _ = split_arguments("sympy", step.call.arguments)
+    if any(option[0].startswith("-k") for option in options):
+        raise Underivable("the native command selects tests by a keyword of its own", step.call.arguments)
+    file = posixpath.relpath(target.file, step.directory or ".")
+    return (*itertools.chain(*options), file, "-k", target.selector)
+
+
+_DISCOVERS = re.compile(r"-[pst].*|--(?:pattern|start-directory|top-level-directory)(?:=.*)?")
+
+
+def _narrow_unittest(step: Step, target: Target) -> tuple[str, ...]:
+    """The test's dotted name; discovery from another folder keeps it, with a pattern that fits the whole name."""
+    arguments = step.call.arguments
+    options, _ = split_arguments("unittest", arguments)
+    if discovery(arguments) in (None, "."):
+        kept = [option for option in options if not _DISCOVERS.fullmatch(option[0])]
+        return (*itertools.chain(*kept), target.selector)
+    if any(option[0].startswith("-k") for option in options):
+        raise Underivable("the native command selects tests by a keyword of its own", arguments)
+    return (*arguments, "-k", f"*{target.selector}")
+
+
+_NARROW: dict[Program, Callable[[Step, Target], tuple[str, ...]]] = {
     "pytest": _narrow_pytest,
     "tox": _narrow_tox,
     "django": _narrow_django,

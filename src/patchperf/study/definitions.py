@@ -67,7 +67,8 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.For() | ast.AsyncFor():
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+                names = [node for node in ast.walk(target) if isinstance(node, ast.Name)]
+                yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -92,7 +93,7 @@ def possible_definitions(body: Sequence[ast.stmt], name: str) -> list[ast.stmt]:
     return possible
 
 
-def is_function(node: ast.AST) -> TypeGuard[Function]:
+def is_function(node: ast.AST | None) -> TypeGuard[Function]:
     """Whether a node is a ``def`` or an ``async def``."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
@@ -120,89 +121,30 @@ def find(module: ast.Module, qualname: str, file: str) -> Function | ast.ClassDe
         if not is_function(statement) and not isinstance(statement, ast.ClassDef):
             raise Underivable(f"{file}, line {statement.lineno}: {'.'.join(seen)} is bound to something else there")
         found = statement
+        for line in _attribute_assignments(module, ".".join(seen)):
+            raise Underivable(f"{file}, line {line}: {'.'.join(seen)} is set from outside of its class there")
     return None if isinstance(found, ast.Module) else found
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method as a class has it: ``owner`` is the dotted name of the class whose body defines it."""
-
-    owner: str
-    node: Function
-
-
-def find_method(module: ast.Module, class_name: str, method: str, file: str) -> Method | None:
-    """The method that a class of the file has under a name: its own, or the first along its bases in this file.
-
-    None where no class of the file defines it (a base from elsewhere may). Bases that are not defined in this file are
-    passed over, also where Python would ask them first. Raises Underivable where the definition is not certain.
-    """
-    for owner in linearize(module, class_name, file):
-        if not _is_class(module, owner, file):
-            continue
-        found = find(module, f"{owner}.{method}", file)
-        if found is not None:
-            return Method(owner, found) if is_function(found) else None
-    return None
+def _attribute_assignments(module: ast.Module, dotted: str) -> Iterator[int]:
+    """The lines that assign to an attribute by its dotted name, such as ``Class.test_x = …``."""
+    if "." in dotted:
+        assignments = [node for node in ast.walk(module) if isinstance(node, ast.Assign)]
+        for node in assignments:
+            if any(isinstance(target, ast.Attribute) and ast.unparse(target) == dotted for target in node.targets):
+                yield node.lineno
 
 
-def foreign_bases(module: ast.Module, class_name: str, file: str) -> list[str]:
-    """The bases of a class, and of its bases in this file, that come from elsewhere, as written; without ``object``."""
-    order = linearize(module, class_name, file)
-    return [name for name in order if name != "object" and not _is_class(module, name, file)]
+def class_names(body: Sequence[ast.stmt]) -> list[str]:
+    """The names that a scope's own class statements bind, each once, in the order of the file."""
+    return list(dict.fromkeys(b.name for b in bindings(body) if isinstance(b.statement, ast.ClassDef)))
 
 
-def linearize(module: ast.Module, class_name: str, file: str) -> list[str]:
-    """A class and its bases in the order in which Python looks for a method (C3).
-
-    Classes of the file are given by their dotted names, others as they are written. Raises Underivable for bases in a
-    circle or without an order.
-    """
-    return _linearize(module, class_name, file, ())
-
-
-def _linearize(module: ast.Module, class_name: str, file: str, below: tuple[str, ...]) -> list[str]:
-    if class_name in below:
-        raise Underivable(f"{file}: {class_name} is a base of itself")
-    node = find(module, class_name, file) if _is_class(module, class_name, file) else None
-    if not isinstance(node, ast.ClassDef):
-        return [class_name]
-    bases = [ast.unparse(base) for base in node.bases]
-    queues = [_linearize(module, base, file, (*below, class_name)) for base in bases] + [bases]
-    order = [class_name]
-    while queues := [queue for queue in queues if queue]:
-        tails = {name for queue in queues for name in queue[1:]}
-        head = next((queue[0] for queue in queues if queue[0] not in tails), None)
-        if head is None:
-            raise Underivable(f"{file}: the bases of {class_name} have no order")
-        order.append(head)
-        queues = [queue[1:] if queue[0] == head else queue for queue in queues]
-    return order
-
-
-def _is_class(module: ast.Module, name: str, file: str) -> bool:
-    if not all(part.isidentifier() for part in name.split(".")):
-        return False
-    first = possible_definitions(module.body, name.partition(".")[0])
-    if not any(isinstance(statement, ast.ClassDef) for statement in first):
-        return False
-    return isinstance(find(module, name, file), ast.ClassDef)
-
-
-def classes(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[str]:
-    """The dotted names of all classes of a scope and of the classes in them, each once, in the order of the file."""
-    for name in dict.fromkeys(b.name for b in bindings(body) if isinstance(b.statement, ast.ClassDef)):
-        yield prefix + name
-        for statement in possible_definitions(body, name):
-            if isinstance(statement, ast.ClassDef):
-                yield from classes(statement.body, f"{prefix}{name}.")
-
-
-def first_lines(function: Function) -> set[str]:
+def first_lines(node: ast.AST | None) -> set[str]:
     """What unittest may print for a function's docstring: its first line, blank lines before it skipped or not.
 
-    Python up to 3.6 takes the very first line, later ones strip the docstring before.
+    Python up to 3.6 takes the very first line, later ones strip the docstring before. Nothing for what is no function.
     """
-    docstring = ast.get_docstring(function, clean=False) or ""
+    docstring = (ast.get_docstring(node, clean=False) if is_function(node) else None) or ""
     lines = (docstring.split("\n")[0].strip(), docstring.strip().split("\n")[0].strip())
     return {line for line in lines if line}

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
 from patchperf.errors import InputError
-from patchperf.study.identifiers import runner_of
+from patchperf.study.calls import Runner
 from patchperf.study.instance import Instance
-from patchperf.study.native import Runner
+from patchperf.study.native import runner_of
 
 Status = Literal["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL"]
 Statuses = dict[str, Status]
@@ -28,6 +28,25 @@ def parse_log(output: str, instance: Instance) -> Statuses:
     InputError where the row names a parser that is not known.
     """
     return _parser(instance)(output)
+
+
+def logged_name(node_id: str, instance: Instance) -> str:
+    """The name under which a test of pytest stands in the benchmark's lists once it has passed."""
+    return next(iter(parse_log(f"PASSED {node_id}", instance)), node_id)
+
+
+def is_whole_name(name: str, instance: Instance) -> bool:
+    """Whether a name of pytest's in the benchmark's lists is sure to be the node id itself.
+
+    It is not where it ends within brackets, has a space that may have been several characters, or looks like what the
+    instance's parser makes of other node ids.
+    """
+    parser = _parser(instance)
+    if name.count("[") > name.count("]") or re.search(r"\s", name):
+        return False
+    if parser is _pytest_options:
+        return "[/" not in name
+    return parser is not _matplotlib or not re.search(r"[\[-][13][\]-]", name)
 
 
 def tests_run(output: str, runner: Runner) -> int | None:
@@ -117,7 +136,7 @@ def _seaborn(output: str) -> Statuses:
     return statuses
 
 
-_PYTEST_TAIL = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+|no tests ran) in [\d.]+ ?s", re.MULTILINE)
+_PYTEST_TAIL = re.compile(r"^(?:=+ )?((?:\d+ [a-z][a-z -]*(?:, )?)+|no tests ran) in [\d.]+ ?s", re.MULTILINE)
 _PYTEST_COUNT = re.compile(r"(\d+) (?:passed|failed|errors?|skipped|xfailed|xpassed)\b")
 
 

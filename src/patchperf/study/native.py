@@ -1,20 +1,18 @@
-"""The benchmark's native test command, taken apart: environment, program, options, files or labels."""
+"""The benchmark's native test commands: which shell lines they are, and the calls of test runners among them."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from patchperf.errors import InputError
+from patchperf.study import shell
+from patchperf.study.calls import Call, Runner, parse_call
 from patchperf.study.derivation import Underivable
 from patchperf.study.instance import Instance
-
-Runner = Literal["pytest", "django", "sympy", "unittest"]
-Program = Literal["pytest", "django", "sympy", "unittest", "tox"]
 
 _PYTEST = "pytest -rA"
 _RUNTESTS = "./tests/runtests.py --verbosity 2"
@@ -72,185 +70,94 @@ def native_commands(instance: Instance) -> tuple[str, ...]:
     return (" ".join([command, shlex.join(files)]).strip(),)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One plain call of a test runner: no pipes, expansions or lists.
+def runner_of(instance: Instance) -> Runner:
+    """The runner that the native command calls; tox counts as pytest, which it wraps in this benchmark.
 
-    ``program`` is everything up to and with the runner, e.g. ("python", "-X", "dev", "-m", "pytest"), and
-    ``arguments`` what follows it; ``environment`` are the assignments before it.
+    Raises Underivable where the command is no plain call of a known runner, or calls several kinds.
     """
-
-    runner: Program
-    program: tuple[str, ...]
-    arguments: tuple[str, ...]
-    environment: dict[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        assignments = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        return " ".join([*assignments, shlex.join([*self.program, *self.arguments])])
+    commands = native_commands(instance)
+    runners: set[Runner] = {"pytest" if s.call.runner == "tox" else s.call.runner for s in steps(commands)[0]}
+    if len(runners) != 1:
+        what = "several runners" if runners else "no plain call of a known test runner"
+        raise Underivable(f"{instance.instance_id}: the native command has {what}", commands)
+    return runners.pop()
 
 
-_PLAIN = re.compile(r"(?:[\w@%+=:,./\[\]\- ]|'[^'\n]*'|\"[^\"\\$`!\n]*\")+")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_PYTHON = re.compile(r"python(?:[23](?:\.\d+)?)?")
-_WRAPPERS = ("hatch", "pdm", "pipenv", "poetry", "rye", "uv")
-_MODULES: dict[str, Program] = {"pytest": "pytest", "py.test": "pytest", "unittest": "unittest", "tox": "tox"}
-_RUNS_TESTS = re.compile(r"(?<![\w.-])(?:pytest|py\.test|tox|unittest|nosetests|runtests\.py|bin/test)(?![\w.-])")
+IMAGE_ROOT = "/testbed"
+"""Where a tree lies in the benchmarks' images."""
+
+_NAMES_RUNNER = re.compile(r"(?<![\w.-])(?:pytest|py\.test|tox|unittest|nosetests|runtests\.py|bin/test)(?![\w.-])")
+_RUNS_NONE = re.compile(
+    r"(?:\.|apt|apt-get|cat|cp|echo|export|ls|mkdir|mv|rm|sed|source|which"
+    r"|(?:python[\d.]* -m |uv )?pip3? (?:install|uninstall|show|list|freeze))(?: |$)"
+)
 
 
-def runs_tests(command: str) -> bool:
-    """Whether a shell line names a test runner."""
-    return bool(_RUNS_TESTS.search(command))
+def runs_tests(line: str) -> bool:
+    """Whether a shell line seems to call a test runner, plain or not."""
+    parts = shell.simple_commands(line)
+    return bool(_NAMES_RUNNER.search(line)) if parts is None else any(_runs_tests(part) for part in parts)
 
 
-def parse_call(command: str) -> Call | None:
-    """The command taken apart, or None where it is no plain call of a runner that is known here."""
-    command = command.strip()
-    if not _PLAIN.fullmatch(command):
-        return None
-    words = shlex.split(command)
-    environment = {}
-    while words and (assignment := _ASSIGNMENT.fullmatch(words[0])):
-        environment[assignment[1]] = assignment[2]
-        words = words[1:]
-    start = 0
-    if len(words) > 2 and words[0] in _WRAPPERS and words[1] == "run":
-        start = next((at for at in range(2, len(words)) if _recognise(words[at:])), 0)
-    found = _recognise(words[start:])
-    if found is None:
-        return None
-    runner, length = found
-    end = start + length
-    return Call(runner, tuple(words[:end]), tuple(words[end:]), environment)
-
-
-def _recognise(words: list[str]) -> tuple[Program, int] | None:
-    """The runner that the words begin with, and how many words name it."""
-    if not words:
-        return None
-    if runner := _script(words[0]):
-        return runner, 1
-    if not _PYTHON.fullmatch(posixpath.basename(words[0])):
-        return None
-    at = 1
-    while at < len(words) and words[at].startswith("-") and words[at] != "-m":
-        at += 2 if words[at] in ("-X", "-W") else 1
-    if at + 1 < len(words) and words[at] == "-m":
-        module = _MODULES.get(words[at + 1])
-        return (module, at + 2) if module else None
-    if at < len(words) and (runner := _script(words[at])):
-        return runner, at + 1
-    return None
-
-
-def _script(word: str) -> Program | None:
-    name = posixpath.basename(word)
-    if name in ("pytest", "py.test"):
-        return "pytest"
-    if name == "runtests.py":
-        return "django"
-    if posixpath.normpath(word).split("/")[-2:] == ["bin", "test"] and not word.startswith("/"):
-        return "sympy"
-    return "tox" if name == "tox" else None
+def _runs_tests(part: shell.Simple) -> bool:
+    return bool(_NAMES_RUNNER.search(part.words)) and not _RUNS_NONE.match(part.words)
 
 
 @dataclass(frozen=True)
-class _Grammar:
-    """Which of a runner's options take a value: ``shorts`` and ``values`` always, ``optional`` if the word fits."""
+class Step:
+    """A call of a test runner among the native commands.
 
-    shorts: str
-    values: frozenset[str]
-    flags: frozenset[str]
-    optional: dict[str, Callable[[str], bool]] = field(default_factory=dict)
-
-
-def _long(names: str) -> frozenset[str]:
-    return frozenset(f"--{name}" for name in names.split())
-
-
-def _number(word: str) -> bool:
-    return word.isdigit() or word == "auto"
-
-
-_GRAMMARS: dict[Program, _Grammar] = {
-    "pytest": _Grammar(
-        shorts="ckmnoprW",
-        values=_long(
-            "assert basetemp capture code-highlight color confcutdir cov-config cov-report deselect dist "
-            "doctest-glob doctest-report durations durations-min ignore ignore-glob import-mode junit-prefix "
-            "junit-xml junitxml last-failed-no-failures log-cli-level log-file log-level maxfail maxprocesses "
-            "numprocesses override-ini pythonwarnings reruns rootdir show-capture tb timeout verbosity"
-        ),
-        flags=_long(
-            "cache-clear disable-pytest-warnings disable-warnings doctest-modules exitfirst failed-first ff "
-            "full-trace lf keep-duplicates last-failed new-first nf no-cov no-header no-summary "
-            "noconftest pyargs quiet runxfail setup-show showlocals stepwise strict strict-config strict-markers "
-            "verbose"
-        ),
-        optional={"--cov": lambda word: True},
-    ),
-    "django": _Grammar(
-        shorts="kv",
-        values=_long("bisect exclude-tag pair selenium settings start-after start-at tag verbosity"),
-        flags=_long("debug-sql failfast headless keepdb no-failfast no-input noinput pdb reverse timing"),
-        optional={"--parallel": _number, "--shuffle": str.isdigit},
-    ),
-    "sympy": _Grammar(
-        shorts="kt",
-        values=_long("seed split tb timeout types"),
-        flags=_long(
-            "enhance-asserts fail-on-timeout force-colors no-cache no-colors no-subprocess pdb rerun slow sort verbose"
-        ),
-    ),
-    "unittest": _Grammar(
-        shorts="kpst",
-        values=_long("durations pattern start-directory top-level-directory"),
-        flags=_long("buffer catch failfast locals quiet verbose"),
-    ),
-}
-
-
-def split_arguments(runner: Runner, arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The options (with their values) and the files, labels or node ids among a runner's arguments, each in order.
-
-    Raises Underivable where an option is not known and a plain word follows it, which may be its value.
+    ``before`` are the shell lines that come first, without other calls of runners; ``directory`` is where the call
+    runs, relative to the tree, None where a ``cd`` before it is not understood.
     """
-    grammar = _GRAMMARS[runner]
-    options: list[str] = []
-    positionals: list[str] = []
-    words = list(arguments)
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            positionals += words
-            break
-        if not word.startswith("-") or word == "-":
-            positionals.append(word)
+
+    call: Call
+    before: tuple[str, ...] = ()
+    directory: str | None = "."
+
+
+def steps(commands: Iterable[str]) -> tuple[list[Step], list[str]]:
+    """The calls of test runners in native commands, which share one shell, and those commands not understood.
+
+    A pipe, redirections and ``|| true`` after a call only say what becomes of its output and are left out. A call that
+    reads from a pipe or a file, or runs only if another command fails, is not understood.
+    """
+    found: list[Step] = []
+    unknown: list[str] = []
+    before: list[str] = []
+    directory: str | None = "."
+    for command in commands:
+        parts = shell.simple_commands(command)
+        if parts is None or any(_runs_tests(part) and _plain_call(part) is None for part in parts):
+            unknown += [command] if runs_tests(command) else []
+            before.append(command)
+            directory = None if re.search(r"\b(?:cd|pushd|popd)\b", command) else directory
             continue
-        options.append(word)
-        if words and (
-            _needs_value(grammar, word) or (not words[0].startswith("-") and _takes(grammar, word, words[0]))
-        ):
-            options.append(words.pop(0))
-    return tuple(options), tuple(positionals)
+        kept: list[shell.Simple] = []
+        behind_call = False
+        for part in parts:
+            call = _plain_call(part) if _runs_tests(part) else None
+            behind_call = call is not None or (behind_call and part.link in ("|", "||"))
+            if call is not None:
+                found.append(Step(call, (*before, *([shell.joined(kept)] if kept else ())), directory))
+            elif not behind_call:
+                kept.append(part)
+                directory = _entered(directory, part)
+        before += [shell.joined(kept)] if kept else []
+    return found, unknown
 
 
-def _needs_value(grammar: _Grammar, option: str) -> bool:
-    """Whether the next word is the option's value, as for ``--tb`` and for the ``-k`` in ``-vk``."""
-    if option.startswith("--"):
-        return option in grammar.values
-    opened = [at for at, letter in enumerate(option) if at > 0 and letter in grammar.shorts]
-    return bool(opened) and opened[0] == len(option) - 1
+def _plain_call(part: shell.Simple) -> Call | None:
+    return None if part.reads or part.link == "||" else parse_call(part.words)
 
 
-def _takes(grammar: _Grammar, option: str, following: str) -> bool:
-    if option in grammar.optional:
-        return grammar.optional[option](following)
-    if not option.startswith("--") or "=" in option or option in grammar.flags:
-        return False
-    raise Underivable(f"option {option} of the test runner is not known: {following} may be its value")
-
-
-def posargs(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """What tox hands on to the command it wraps: all after ``--``."""
-    return arguments[arguments.index("--") + 1 :] if "--" in arguments else ()
+def _entered(directory: str | None, part: shell.Simple) -> str | None:
+    """The directory after a command, relative to the tree: None where that cannot be told."""
+    if not re.match(r"(?:cd|pushd|popd)\b", part.words):
+        return directory
+    goal = re.fullmatch(rf"cd (?:{IMAGE_ROOT}(?P<below>(?:/[\w./-]*)?)|(?!-$)(?P<relative>[\w.-][\w./-]*))", part.words)
+    if goal is None or part.reads or part.link == "||" or (directory is None and goal["below"] is None):
+        return None
+    start = directory if goal["below"] is None else "."
+    entered = posixpath.normpath(f"{start}/{goal['below'] or goal['relative'] or ''}")
+    return None if entered.split("/")[0] == ".." else entered

@@ -6,26 +6,31 @@ import configparser
 import itertools
 import re
 import shlex
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
-from patchperf.study import native
+from patchperf.study.calls import Call, parse_call, posargs
 from patchperf.study.derivation import Underivable
 
 _FACTORS = re.compile(r"([A-Za-z0-9_.,{}!-]+):\s+(.*)", re.DOTALL)
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
-def expand(call: native.Call, tree: Path) -> list[str]:
-    """The shell lines that a ``tox … -e ENV … -- ARGUMENTS`` stands for, from the tree's tox.ini or setup.cfg.
+def expand(call: Call, tree: Path) -> list[str]:
+    """The shell lines that a ``tox … -e ENV … -- ARGUMENTS`` stands for, from the tree's configuration of tox.
 
-    They are the commands of [testenv:ENV], else of [testenv], with {posargs} replaced and the ``setenv`` of the section
-    before each; nothing is inherited, so {env:NAME:default} is its default. SWE-bench's images have ``pytest`` in the
+    That is tox.ini, setup.cfg, or the ini text in pyproject.toml. The lines are the commands of [testenv:ENV], else of
+    [testenv], with {posargs} replaced and the ``setenv`` of the section before each; nothing is inherited, so
+    {env:NAME:default} is its default. SWE-bench's images have ``pytest`` in the
     file replaced by ``pytest -rA``, without which the log names no test: the option is put in where it is missing.
     Raises Underivable for anything in those lines that is not understood.
     """
     name = _environment_name(call)
-    commands, setenv = _sections(tree, name)
-    context = {"posargs": shlex.join(native.posargs(call.arguments)), "name": name}
+    commands, setenv, folder = _settings(tree, name, "commands", "setenv", "changedir")
+    if folder.strip() not in ("", ".", "{toxinidir}", "{tox_root}"):
+        raise Underivable(f"tox: changedir is not understood: {folder.strip()}")
+    context = {"posargs": shlex.join(posargs(call.arguments)), "name": name}
     assignments = dict(call.environment)
     for line in _lines(setenv, name):
         variable, equals, value = line.partition("=")
@@ -41,17 +46,17 @@ def expand(call: native.Call, tree: Path) -> list[str]:
 
 def report_all(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """pytest arguments with ``-rA`` in front unless they have a report option of their own."""
-    return arguments if any(re.fullmatch(r"-[a-qs-zA-Z]*r\w*", word) for word in arguments) else ("-rA", *arguments)
+    return arguments if any(re.fullmatch(r"-[lqsvx]*r\w+", word) for word in arguments) else ("-rA", *arguments)
 
 
 def _report_all(line: str) -> str:
-    call = native.parse_call(line)
+    call = parse_call(line)
     if call is None or call.runner != "pytest":
         return line
-    return str(native.Call("pytest", call.program, report_all(call.arguments), call.environment))
+    return str(replace(call, arguments=report_all(call.arguments)))
 
 
-def _environment_name(call: native.Call) -> str:
+def _environment_name(call: Call) -> str:
     words = call.arguments[: call.arguments.index("--")] if "--" in call.arguments else call.arguments
     names = [word[2:] for word in words if re.fullmatch(r"-e.+", word)]
     names += [after for word, after in itertools.pairwise(words) if word == "-e"]
@@ -60,24 +65,49 @@ def _environment_name(call: native.Call) -> str:
     return names[0]
 
 
-def _sections(tree: Path, name: str) -> tuple[str, str]:
-    """``commands`` and ``setenv`` of an environment, as the file has them."""
-    for file in ("tox.ini", "setup.cfg"):
+def _settings(tree: Path, name: str, *keys: str) -> list[str]:
+    """Settings of an environment, as the configuration has them; "" for those that it does not have."""
+    for file in ("tox.ini", "setup.cfg", "pyproject.toml"):
         parser = configparser.RawConfigParser(strict=False, comment_prefixes=("#",), inline_comment_prefixes=None)
         try:
-            parser.read_string((tree / file).read_text("utf-8"), file)
+            text = (tree / file).read_text("utf-8")
+            parser.read_string(_ini_text(text) if file.endswith(".toml") else text, file)
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        except (OSError, UnicodeDecodeError, configparser.Error, tomllib.TOMLDecodeError) as error:
             raise Underivable(f"{file}: {str(error).splitlines()[0]}") from None
-        sections = [section for section in (f"testenv:{name}", "testenv") if parser.has_section(section)]
+        own = [s for s in parser.sections() if s.startswith("testenv:") and f"testenv:{name}" in _alternatives(s)]
+        sections = [section for section in (*own, "testenv") if parser.has_section(section)]
         if sections:
-            commands, setenv = (
+            values = [
                 next((parser.get(section, key) for section in sections if parser.has_option(section, key)), "")
-                for key in ("commands", "setenv")
-            )
-            return commands, setenv
-    raise Underivable(f"tox: no [testenv] for {name}", ("tox.ini", "setup.cfg"))
+                for key in keys
+            ]
+            return [_referred(parser, value) for value in values]
+    raise Underivable(f"tox: no [testenv] for {name}", ("tox.ini", "setup.cfg", "pyproject.toml"))
+
+
+def _ini_text(text: str) -> str:
+    return str(tomllib.loads(text).get("tool", {}).get("tox", {}).get("legacy_tox_ini", ""))
+
+
+def _alternatives(text: str) -> list[str]:
+    """A name with braces written out: "py{38,39}-x" is "py38-x" and "py39-x"."""
+    before, brace, rest = text.partition("{")
+    if not brace:
+        return [text]
+    inside, _, after = rest.partition("}")
+    return [before + one.strip() + tail for one in inside.split(",") for tail in _alternatives(after)]
+
+
+def _referred(parser: configparser.RawConfigParser, value: str, depth: int = 5) -> str:
+    """A setting with each {[section]key} replaced by that setting; what leads nowhere stays."""
+
+    def setting(place: re.Match[str]) -> str:
+        return parser.get(place[1], place[2], fallback=place[0])
+
+    filled = re.sub(r"\{\[([^\[\]{}]+)\](\w+)\}", setting, value)
+    return filled if filled == value or not depth else _referred(parser, filled, depth - 1)
 
 
 def _lines(text: str, name: str) -> list[str]:
@@ -87,9 +117,8 @@ def _lines(text: str, name: str) -> list[str]:
     for line in re.sub(r"\\\s*\n\s*", " ", text).split("\n"):
         held = line.strip()
         if condition := _FACTORS.fullmatch(held):
-            if "{" in condition[1]:
-                raise Underivable(f"tox: condition not understood: {held}")
-            alternatives = [alternative.split("-") for alternative in condition[1].split(",")]
+            written = ",".join(_alternatives(condition[1]))
+            alternatives = [alternative.split("-") for alternative in written.split(",")]
             if not any(all(_holds(term, factors) for term in terms) for terms in alternatives):
                 continue
             held = condition[2]
@@ -109,7 +138,9 @@ def _fill(text: str, context: dict[str, str]) -> str:
             return context["posargs"] or default
         if key == "env" and ":" in default:
             return default.partition(":")[2]
-        fixed = {"envpython": "python", "envname": context["name"], "toxinidir": ".", "/": "/"}
+        name = context["name"]
+        fixed = {"envpython": "python", "env_python": "python", "envname": name, "env_name": name, "/": "/"}
+        fixed |= {"toxinidir": ".", "tox_root": "."}
         if colon or key not in fixed:
             raise Underivable(f"tox: {place[0]} is not understood in: {text}")
         return fixed[key]

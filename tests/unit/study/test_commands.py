@@ -6,8 +6,9 @@ import subprocess
 import pytest
 from small_instances import make_instance, new_file, write_tree
 
-from patchperf.study.commands import ShellCommand, single_point_command, suite_command
-from patchperf.study.identifiers import Target, Underivable
+from patchperf.study.commands import ShellCommand, collect_command, single_point_command, suite_command
+from patchperf.study.derivation import Underivable
+from patchperf.study.identifiers import Target
 
 NODE = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::test_x[1 - 2]")
 LABEL = Target("django", "tests/app/tests.py", "A.test_x", "app.tests.A.test_x")
@@ -17,43 +18,6 @@ DOTTED = Target("unittest", "tests/test_a.py", "A.test_x", "tests.test_a.A.test_
 DJANGO = "./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"
 SYMPY = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose"
 TOX_INI = "[testenv]\nsetenv =\n  PYTHONWARNINGS = all\ncommands=\n  python -X dev -m pytest --durations 25 {posargs}\n"
-
-
-@pytest.mark.parametrize(
-    ("native", "target", "argv", "environment"),
-    [
-        ("pytest -rA tests/test_a.py tests/test_b.py", NODE, ["pytest", "-rA", NODE.selector], {}),
-        ("pytest -rA", NODE, ["pytest", "-rA", NODE.selector], {}),
-        (
-            "python -m pytest --tb=no -p no:cacheprovider tests -rA",
-            NODE,
-            ["python", "-m", "pytest", "--tb=no", "-p", "no:cacheprovider", "-rA", NODE.selector],
-            {},
-        ),
-        ("poetry run pytest -rA tests", NODE, ["poetry", "run", "pytest", "-rA", NODE.selector], {}),
-        (
-            f"{DJANGO} app.models app.tests",
-            LABEL,
-            ["./tests/runtests.py", "--verbosity", "2", "--settings=test_sqlite", "--parallel", "1", LABEL.selector],
-            {},
-        ),
-        (
-            f"{SYMPY} pkg/tests/test_a.py pkg/tests/test_b.py",
-            NAME,
-            ["bin/test", "-C", "--verbose", "pkg/tests/test_a.py", "-k", "test_x"],
-            {"PYTHONWARNINGS": "ignore::UserWarning,ignore::SyntaxWarning"},
-        ),
-        (
-            "python -m unittest -v tests.test_a",
-            DOTTED,
-            ["python", "-m", "unittest", "-v", "tests.test_a.A.test_x"],
-            {},
-        ),
-    ],
-)
-def test_the_single_point_keeps_runner_and_options_and_names_one_test(tmp_path, native, target, argv, environment):
-    command = single_point_command(make_instance(native), target, tmp_path, {"python", "pytest"})
-    assert command == ShellCommand(argv=tuple(argv), environment=environment)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +48,25 @@ def test_where_pytest_is_no_program_it_is_run_as_a_module(tmp_path):
     expected = ShellCommand(argv=("python", "-m", "pytest", "-rA", "tests/test_a.py"), environment={"A": "1"})
     assert suite_command(instance, tmp_path, {"python"}) == expected
     assert single_point_command(instance, NODE, tmp_path, {"python"}).argv[:3] == ("python", "-m", "pytest")
+
+
+@pytest.mark.parametrize(
+    ("native", "executables", "suite", "single"),
+    [
+        ("poetry run pytest -rA", {"poetry", "pytest"}, "poetry run pytest -rA", "poetry run pytest -rA"),
+        ("poetry run pytest -rA", {"pytest"}, "pytest -rA", "pytest -rA"),
+        ("uv run --group test pytest -rA", {"python"}, "python -m pytest -rA", "python -m pytest -rA"),
+        ("uv run -m pytest -rA", {"python"}, "python -m pytest -rA", "python -m pytest -rA"),
+        ("hatch run python -m pytest -rA", {"python"}, "python -m pytest -rA", "python -m pytest -rA"),
+        ("xvfb-run -a pdm run pytest -rA", {"pytest"}, "xvfb-run -a pytest -rA", "xvfb-run -a pytest -rA"),
+        ("timeout 60 pytest -rA", {"pytest"}, "timeout 60 pytest -rA", "timeout 60 pytest -rA"),
+    ],
+)
+def test_a_manager_of_environments_that_is_absent_is_left_out(tmp_path, native, executables, suite, single):
+    instance = make_instance(native)
+    assert suite_command(instance, tmp_path, executables).argv == tuple(suite.split())
+    expected = (*single.split(), NODE.selector)
+    assert single_point_command(instance, NODE, tmp_path, executables).argv == expected
 
 
 # ---------------------------------------------------------------------------------------------------------------- tox
@@ -152,19 +135,99 @@ def test_preparations_of_a_list_stay_before_the_single_point(tmp_path):
     assert done.stdout.splitlines() == [f"good in sub 7: -rA {NODE.selector}"]
 
 
-def test_of_several_runs_the_one_that_names_the_tests_file_is_narrowed(tmp_path):
-    instance = make_instance("pytest -rA tests/test_b.py", "pytest -v tests/test_a.py")
-    assert single_point_command(instance, NODE, tmp_path, set()).argv == ("pytest", "-v", NODE.selector)
+def test_what_becomes_of_the_output_and_what_comes_after_is_left_out_of_the_single_point(tmp_path):
+    a_runner_that(tmp_path, good=3)
+    write_tree(tmp_path, {"sub/x": ""})
+    instance = make_instance("cd sub && export X=7; ../good/pytest -rA > log 2>&1 | tee log || true; echo done")
+    done = run(single_point_command(instance, NODE, tmp_path, set()), tmp_path)
+    assert (done.stdout.splitlines(), done.returncode) == ([f"good in sub 7: -rA {NODE.selector}"], 3)
+
+
+def test_the_trees_place_in_the_images_is_the_trees_place_here(tmp_path):
+    a_runner_that(tmp_path, good=0)
+    write_tree(tmp_path, {"sub/x": ""})
+    instance = make_instance("cd /", "cd /testbed/sub && ../good/pytest -rA", "cd /testbed", "good/pytest -q")
+    suite = run(suite_command(instance, tmp_path, set()), tmp_path)
+    assert suite.stdout.splitlines() == ["good in sub : -rA", f"good in {tmp_path.name} : -q"]
+    single = run(single_point_command(make_instance(*instance.test_commands[:2]), NODE, tmp_path, set()), tmp_path)
+    assert single.stdout.splitlines() == [f"good in sub : -rA {NODE.selector}"]
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["pytest -rA tests/test_b.py", "pytest -v tests/test_a.py"],
+        ["pytest -rA tests/other; pytest -v ./tests"],
+        ["pytest -v tests/test_a.py::B", "pytest tests/test_a.pyx"],
+    ],
+)
+def test_of_several_runs_the_one_that_covers_the_tests_file_is_narrowed(tmp_path, commands):
+    write_tree(tmp_path, {NODE.file: ""})
+    assert single_point_command(make_instance(*commands), NODE, tmp_path, set()).argv == ("pytest", "-v", NODE.selector)
+
+
+def test_of_runs_in_several_folders_the_one_that_has_the_tests_file_is_narrowed(tmp_path):
+    write_tree(tmp_path, {"core/tests/test_a.py": "", "tests/test_b.py": ""})
+    instance = make_instance("cd core; pytest -v", "cd ..; pytest -q")
+    target = Target("pytest", "core/tests/test_a.py", "A.test_x", NODE.selector)
+    lines = single_point_command(instance, target, tmp_path, set()).argv[2].splitlines()
+    assert lines[-4:-2] == ["cd core", f"{{ pytest -v '{NODE.selector}'"]
+
+
+def test_a_module_run_by_a_wrapper_that_stays_is_left_to_it(tmp_path):
+    instance = make_instance("coverage run -m pytest -rA")
+    assert suite_command(instance, tmp_path, {"python"}).argv == ("coverage", "run", "-m", "pytest", "-rA")
+
+
+def test_of_several_runs_of_labels_the_one_that_covers_the_tests_label_is_narrowed(tmp_path):
+    instance = make_instance("./tests/runtests.py app.testsuite", "./tests/runtests.py -v 2 app")
+    expected = ("./tests/runtests.py", "-v", "2", LABEL.selector)
+    assert single_point_command(instance, LABEL, tmp_path, set()).argv == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("-rA -q", "-rA"),
+        ("-qq -x", "-x"),
+        ("--quiet --tb=short", "--tb=short"),
+        ("-n 4 --dist loadfile -v", "-v"),
+        ("-nauto --maxprocesses=2 -v", "-v"),
+        ("--numprocesses=auto -p no:cacheprovider", "-p no:cacheprovider"),
+        ("--cov=src --cov-fail-under=90", "--cov=src"),
+        ("--cov-fail-under 90 -k name", "-k name"),
+    ],
+)
+def test_options_that_only_fit_a_whole_suite_go(tmp_path, options, kept):
+    instance = make_instance(f"pytest {options} tests")
+    assert single_point_command(instance, NODE, tmp_path, set()).argv == ("pytest", *kept.split(), NODE.selector)
+
+
+FUNCTION = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::test_x")
+
+
+@pytest.mark.parametrize(
+    ("native", "argv"),
+    [
+        ("pytest -rA -vv tests", "pytest -rA -vv"),
+        ("tox -e py39 -- tests/test_a.py", "tox -e py39 -- -rA"),
+    ],
+)
+def test_the_node_ids_of_one_function_are_listed_under_the_native_options(tmp_path, native, argv):
+    command = collect_command(make_instance(native), FUNCTION, tmp_path, {"pytest", "tox"})
+    assert command.argv == (*argv.split(), "--collect-only", "--verbosity=-1", FUNCTION.selector)
 
 
 @pytest.mark.parametrize(
     ("commands", "target", "reason"),
     [
-        (["pytest -rA | tee log"], NODE, "only a plain call"),
+        (["pytest -rA $FILES"], NODE, "only a plain call"),
+        (["pytest -rA tests/test_a.py", "(cd x; pytest)"], NODE, r"only a plain call .*\(cd x; pytest\)"),
+        (["yes | pytest -rA"], NODE, "only a plain call"),
         (["pytest -rA --unheard-of tests"], NODE, "may be its value"),
         (["pytest a", "pytest b"], NODE, "not one call of pytest"),
-        (["python -m unittest discover -s tests"], DOTTED, "discovery cannot be narrowed"),
-        (["python -m unittest"], DOTTED, "discovery cannot be narrowed"),
+        (["pytest -m slow", "pytest -m 'not slow'"], NODE, "not one call of pytest"),
+        (["python -m unittest discover -s tests -k other"], DOTTED, "keyword of its own"),
         (["bin/test -k other pkg/tests/test_a.py"], NAME, "keyword of its own"),
         ([SPHINX], NODE, "no \\[testenv\\]"),
     ],

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from patchperf.study.definitions import classes, find, find_method, first_lines, linearize, parse_bytes
+from patchperf.study.definitions import class_names, find, first_lines, parse_bytes
 from patchperf.study.derivation import Underivable
 
 
@@ -30,6 +30,7 @@ def test_the_last_of_several_definitions_is_in_force():
         "with x:\n    def f(): pass",
         "f = 1\nwith x:\n    def f(): pass",
         "for f in ():\n    pass\ndef f(): pass",
+        "def f(): pass\nf.slow = True\nf[0] = 1",
     ],
 )
 def test_one_definition_that_is_the_only_one_possible_is_found(source):
@@ -44,12 +45,20 @@ def test_one_definition_that_is_the_only_one_possible_is_found(source):
         "def f(): pass\nf = wrap(f)",
         "def f(): pass\ndel f",
         "def f(): pass\nfrom x import f",
+        "def f(): pass\n(f, g) = 1, 2",
         "match x:\n    case 1:\n        def f(): pass\n    case 2:\n        def f(): pass",
     ],
 )
 def test_what_may_not_be_in_force_is_not_guessed(source):
     with pytest.raises(Underivable):
         line_of(source, "f")
+
+
+def test_a_method_that_is_set_from_outside_of_its_class_is_not_guessed():
+    source = "class A:\n    def f(self): pass\n    def g(self): pass\nA.f = wrap(A.f)\nA.h = 1\n"
+    with pytest.raises(Underivable, match=r"line 4: A\.f is set from outside"):
+        line_of(source, "A.f")
+    assert line_of(source, "A.g") == 3
 
 
 def test_what_is_not_there_is_none():
@@ -59,47 +68,9 @@ def test_what_is_not_there_is_none():
         line_of("def f():\n    def g(): pass", "f.g")
 
 
-DIAMOND = """
-class Root(TestCase):
-    def test_x(self): pass
-class Left(Root): pass
-class Right(Root):
-    def test_x(self): pass
-class Bottom(Left, Right): pass
-class Odd(mixins.Some, Generic[T], Left): pass
-class Outer:
-    class Inner(Right): pass
-"""
-
-
-def test_the_order_of_bases_is_pythons_own():
-    namespace = {"TestCase": type("TestCase", (), {})}
-    source = DIAMOND.replace("class Odd(mixins.Some, Generic[T], Left): pass", "")
-    exec(source, namespace)
-    expected = [c.__name__ for c in namespace["Bottom"].__mro__ if c is not object]
-    assert linearize(parse(DIAMOND), "Bottom", "t.py") == expected
-    assert linearize(parse(DIAMOND), "Odd", "t.py") == ["Odd", "mixins.Some", "Generic[T]", "Left", "Root", "TestCase"]
-
-
-@pytest.mark.parametrize(
-    ("name", "owner"),
-    [("Root", "Root"), ("Left", "Root"), ("Bottom", "Right"), ("Odd", "Root"), ("Outer.Inner", "Right")],
-)
-def test_an_inherited_method_is_found_where_it_is_defined(name, owner):
-    method = find_method(parse(DIAMOND), name, "test_x", "t.py")
-    assert method is not None
-    assert method.owner == owner
-
-
-def test_bases_that_have_no_order_are_said():
-    with pytest.raises(Underivable, match="no order"):
-        linearize(parse("class A: pass\nclass B(A): pass\nclass C(A, B): pass"), "C", "t.py")
-    with pytest.raises(Underivable, match="base of itself"):
-        linearize(parse("class A(B): pass\nclass B(A): pass"), "A", "t.py")
-
-
-def test_all_classes_are_listed_with_those_inside_others():
-    assert list(classes(parse(DIAMOND).body)) == ["Root", "Left", "Right", "Bottom", "Odd", "Outer", "Outer.Inner"]
+def test_the_classes_of_a_scope_are_listed_without_those_inside_them():
+    source = "class A:\n    class B: pass\nif x:\n    class C: pass\nclass A: pass\ndef f():\n    class D: pass"
+    assert class_names(parse(source).body) == ["A", "C"]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +85,10 @@ def test_all_classes_are_listed_with_those_inside_others():
 def test_the_docstrings_first_line_is_what_unittest_prints(docstring, lines):
     function = parse(f"def f():\n    {docstring!r}").body[0]
     assert first_lines(function) == lines
+
+
+def test_what_is_no_function_has_no_docstring_that_counts():
+    assert first_lines(parse("class A:\n    'A class.'").body[0]) == first_lines(None) == set()
 
 
 def test_a_file_in_another_grammar_is_an_error_with_its_line():

@@ -9,7 +9,7 @@ import pytest
 from small_instances import make_instance, write_tree
 
 from patchperf.errors import InputError
-from patchperf.study.logs import parse_log, tests_run
+from patchperf.study.logs import is_whole_name, logged_name, parse_log, tests_run
 
 
 def parse(output, parser):
@@ -116,6 +116,12 @@ def test_seaborns_log_tells_passed_and_failed_tests():
         ("= 1 passed, 1 error in 61.20s (0:01:01) =", 2),
         ("= 2 errors, 1 xfailed, 1 xpassed, 4 deselected, 2 rerun in 1.0s =", 4),
         ("\x1b[32m=== \x1b[32m\x1b[1m1 passed\x1b[0m\x1b[32m in 0.01s\x1b[0m\x1b[32m ===\x1b[0m", 1),
+        ("=== 1 passed, 1 warnings in 0.01 seconds ===", 1),
+        ("=== 1 passed, 2 pytest-warnings in 0.01 seconds ===", 1),
+        ("=== 1 passed, 3 subtests passed in 0.01s ===", 1),
+        ("1 failed, 2 subtests failed, 1 warning in 0.01s", 1),
+        ("=== 1 passed, 1 rerun, 2 something new in 0.01s ===", 1),
+        ("=== 3 deselected in 0.01s ===", 0),
         ("=== no tests ran in 0.01s ===", 0),
         ("=== 3 passed in 0.01s ===\nmore output\n=== 1 passed in 0.01s ===", 1),
         ("ERROR: not found: a.py::t\n", None),
@@ -123,6 +129,40 @@ def test_seaborns_log_tells_passed_and_failed_tests():
 )
 def test_pytests_last_line_tells_how_many_tests_ran(output, count):
     assert tests_run(output, "pytest") == count
+
+
+@pytest.mark.parametrize(
+    ("repo", "node_id", "name"),
+    [
+        ("owner/project", "a.py::t[(1, 2)]", "a.py::t[(1,"),
+        ("sphinx-doc/sphinx", "a.py::t[(1, 2)]", "a.py::t[(1, 2)]"),
+        ("sphinx-doc/sphinx", "a.py::t[a  b]", "a.py::t[a b]"),
+        ("psf/requests", "a.py::t[/tmp/a/b.txt]", "a.py::t[/b.txt]"),
+        ("matplotlib/matplotlib", "a.py::t[MouseButton.LEFT-x]", "a.py::t[1-x]"),
+        ("owner/project", "a.py::t", "a.py::t"),
+    ],
+)
+def test_a_node_id_has_the_name_that_its_line_is_read_as(repo, node_id, name):
+    assert logged_name(node_id, make_instance("pytest -rA", repo=repo)) == name
+
+
+@pytest.mark.parametrize(
+    ("repo", "name", "whole"),
+    [
+        ("owner/project", "a.py::t[x]", True),
+        ("owner/project", "a.py::t[[1]-(2)]", True),
+        ("owner/project", "a.py::t[/b.txt]", True),
+        ("owner/project", "a.py::t[1-x]", True),
+        ("owner/project", "a.py::t[(1,", False),
+        ("sphinx-doc/sphinx", "a.py::t[a b]", False),
+        ("psf/requests", "a.py::t[x]", True),
+        ("psf/requests", "a.py::t[/b.txt]", False),
+        ("matplotlib/matplotlib", "a.py::t[10-png]", True),
+        ("matplotlib/matplotlib", "a.py::t[x-3]", False),
+    ],
+)
+def test_a_name_that_may_be_another_node_ids_is_told(repo, name, whole):
+    assert is_whole_name(name, make_instance("pytest -rA", repo=repo)) is whole
 
 
 def test_a_real_pytest_run_is_read(tmp_path):

@@ -5,101 +5,10 @@ from small_instances import make_instance, new_file
 
 from patchperf.errors import InputError
 from patchperf.study.derivation import Underivable
-from patchperf.study.native import native_commands, parse_call, patched_files, runs_tests, split_arguments
+from patchperf.study.native import native_commands, patched_files, runner_of, runs_tests, steps
 
 SYMPY = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose"
 DJANGO = "./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"
-
-
-@pytest.mark.parametrize(
-    ("command", "runner", "program", "arguments", "environment"),
-    [
-        ("pytest -rA tests/test_a.py", "pytest", ("pytest",), ("-rA", "tests/test_a.py"), {}),
-        ("python -m pytest -rA", "pytest", ("python", "-m", "pytest"), ("-rA",), {}),
-        (
-            "python3.9 -X dev -W error -m pytest tests",
-            "pytest",
-            ("python3.9", "-X", "dev", "-W", "error", "-m", "pytest"),
-            ("tests",),
-            {},
-        ),
-        ("A=1 B='x y' pytest", "pytest", ("pytest",), (), {"A": "1", "B": "x y"}),
-        ("poetry run pytest -rA", "pytest", ("poetry", "run", "pytest"), ("-rA",), {}),
-        ("uv run --group test pytest -q", "pytest", ("uv", "run", "--group", "test", "pytest"), ("-q",), {}),
-        (
-            f"{DJANGO} app.tests",
-            "django",
-            ("./tests/runtests.py",),
-            ("--verbosity", "2", "--settings=test_sqlite", "--parallel", "1", "app.tests"),
-            {},
-        ),
-        ("python tests/runtests.py app", "django", ("python", "tests/runtests.py"), ("app",), {}),
-        (
-            f"{SYMPY} sympy/a/tests/test_b.py",
-            "sympy",
-            ("bin/test",),
-            ("-C", "--verbose", "sympy/a/tests/test_b.py"),
-            {"PYTHONWARNINGS": "ignore::UserWarning,ignore::SyntaxWarning"},
-        ),
-        ("tox -e py39 -- tests/test_a.py", "tox", ("tox",), ("-e", "py39", "--", "tests/test_a.py"), {}),
-        ("python -m unittest -v tests.test_a", "unittest", ("python", "-m", "unittest"), ("-v", "tests.test_a"), {}),
-    ],
-)
-def test_a_plain_call_is_taken_apart(command, runner, program, arguments, environment):
-    call = parse_call(command)
-    assert call is not None
-    assert (call.runner, call.program, call.arguments) == (runner, program, arguments)
-    assert call.environment == environment
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "pytest | tee log",
-        "cd sub && pytest",
-        "pytest $FILES",
-        "pytest tests/*.py",
-        "pip install pytest",
-        "make test",
-        "/usr/bin/test -f x",
-        "python setup.py test",
-        "A=1",
-        "",
-    ],
-)
-def test_what_needs_a_shell_or_is_no_runner_is_no_plain_call(command):
-    assert parse_call(command) is None
-
-
-def test_a_call_reads_back_as_a_shell_would_take_it():
-    call = parse_call("""A='x y' pytest -k "a and not b" tests/test_a.py::test_x[1-2]""")
-    assert parse_call(str(call)) == call
-    assert str(call) == "A='x y' pytest -k 'a and not b' 'tests/test_a.py::test_x[1-2]'"
-
-
-@pytest.mark.parametrize(
-    ("runner", "arguments", "options", "positionals"),
-    [
-        ("pytest", "-rA --tb=no -p no:cacheprovider t.py", "-rA --tb=no -p no:cacheprovider", "t.py"),
-        ("pytest", "t.py -vk name", "-vk name", "t.py"),
-        ("pytest", "-rA -vv -o console_output_style=classic t.py", "-rA -vv -o console_output_style=classic", "t.py"),
-        ("pytest", "--durations 25 t.py u.py", "--durations 25", "t.py u.py"),
-        ("pytest", "--cov src -n auto t.py", "--cov src -n auto", "t.py"),
-        ("pytest", "--unheard-of=1 t.py", "--unheard-of=1", "t.py"),
-        ("pytest", "-rA -- -t.py", "-rA", "-t.py"),
-        ("django", "--verbosity 2 --parallel 1 a.tests b", "--verbosity 2 --parallel 1", "a.tests b"),
-        ("django", "--parallel a.tests", "--parallel", "a.tests"),
-        ("sympy", "-C --verbose --seed 7 a.py", "-C --verbose --seed 7", "a.py"),
-        ("unittest", "-v -k name tests.test_a", "-v -k name", "tests.test_a"),
-    ],
-)
-def test_options_keep_their_values_and_files_stand_apart(runner, arguments, options, positionals):
-    assert split_arguments(runner, tuple(arguments.split())) == (tuple(options.split()), tuple(positionals.split()))
-
-
-def test_a_word_after_an_unknown_option_is_not_guessed_to_be_a_file():
-    with pytest.raises(Underivable, match=r"--unheard-of .* t\.py may be its value"):
-        split_arguments("pytest", ("--unheard-of", "t.py"))
 
 
 def test_the_rows_own_commands_come_first():
@@ -145,7 +54,90 @@ def test_patched_files_are_named_as_they_are_after_the_patch():
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("pytest -rA", True), ("cd x; python -m unittest", True), ("pip install pytest-cov", False), ("make", False)],
+    [
+        ("pytest -rA", True),
+        ("cd x; python -m unittest", True),
+        ("for f in a; do pytest $f; done", True),
+        ("pip install pytest", False),
+        ("python -m pip install pytest tox && ls", False),
+        ("cat pytest.ini; mkdir -p pytest", False),
+        ("make", False),
+    ],
 )
 def test_lines_that_run_tests_are_told_from_others(line, expected):
     assert runs_tests(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "runner"),
+    [
+        ("pytest -rA tests/test_a.py", "pytest"),
+        ("tox --current-env -epy39 -v -- tests/test_a.py", "pytest"),
+        ("./tests/runtests.py --verbosity 2 app.tests", "django"),
+        ("PYTHONWARNINGS='ignore' bin/test -C --verbose a.py", "sympy"),
+        ("python -m unittest -v tests.test_a", "unittest"),
+        ("cd core; python -m pytest -rA 2>&1 | tee log", "pytest"),
+    ],
+)
+def test_the_native_command_tells_the_runner(command, runner):
+    assert runner_of(make_instance(command)) == runner
+
+
+@pytest.mark.parametrize(
+    "commands", [("make test",), ("nosetests -v",), ("hatch test",), ("pytest a", "python -m unittest b")]
+)
+def test_a_command_without_one_known_runner_has_none(commands):
+    with pytest.raises(Underivable, match="owner__project-1"):
+        runner_of(make_instance(*commands))
+
+
+# -------------------------------------------------------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        (["pytest -rA a.py"], [("pytest -rA a.py", [], ".")]),
+        (["cd core", "pytest"], [("pytest", ["cd core"], "core")]),
+        (["export A=1; cd core && pytest"], [("pytest", ["export A=1 ; cd core"], "core")]),
+        (["test -f x && export A=1", "pytest"], [("pytest", ["test -f x && export A=1"], ".")]),
+        (
+            ["cd a/b; pytest x", "cd ..; pytest y"],
+            [("pytest x", ["cd a/b"], "a/b"), ("pytest y", ["cd a/b", "cd .."], "a")],
+        ),
+        (["cd /testbed/lib && pytest", "cd /testbed"], [("pytest", ["cd /testbed/lib"], "lib")]),
+        (["cd /testbed", "pytest"], [("pytest", ["cd /testbed"], ".")]),
+        (["pytest a; pytest b"], [("pytest a", [], "."), ("pytest b", [], ".")]),
+        (["pytest -rA 2>&1 | tee log || true; echo done"], [("pytest -rA", [], ".")]),
+        (["pytest a || cd x", "pytest b"], [("pytest a", [], "."), ("pytest b", [], ".")]),
+        (["pytest a && cd x && pytest b"], [("pytest a", [], "."), ("pytest b", ["cd x"], "x")]),
+        (['cd "$HOME"', "pytest"], [("pytest", ['cd "$HOME"'], None)]),
+        (["cd /elsewhere", "pytest"], [("pytest", ["cd /elsewhere"], None)]),
+        (["cd ..", "pytest"], [("pytest", ["cd .."], None)]),
+        (["pushd core", "pytest"], [("pytest", ["pushd core"], None)]),
+        (["pushd core", "cd /testbed", "pytest"], [("pytest", ["pushd core", "cd /testbed"], ".")]),
+        (["if true; then cd x; fi", "pytest"], [("pytest", ["if true; then cd x; fi"], None)]),
+        (["make; pip install pytest"], []),
+    ],
+)
+def test_the_calls_of_runners_are_found_with_what_comes_before_and_where_they_run(commands, expected):
+    found, unknown = steps(commands)
+    assert [(str(step.call), list(step.before), step.directory) for step in found] == expected
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "yes | pytest",
+        "pytest < answers",
+        "false || pytest",
+        "pytest $FILES",
+        "(cd core && pytest)",
+        "bash -c 'pytest -rA'",
+        "pytest &",
+        "nosetests -v tests",
+    ],
+)
+def test_a_call_that_depends_on_more_than_its_words_is_not_understood(command):
+    assert steps([command]) == ([], [command])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from small_instances import write_tree
 
+from patchperf.study.calls import parse_call
 from patchperf.study.derivation import Underivable
-from patchperf.study.native import parse_call
 from patchperf.study.tox import expand
 
 NATIVE = "tox --current-env -epy39 -v -- tests/test_a.py"
@@ -55,12 +55,42 @@ def test_conditions_and_continued_lines_are_heeded(tmp_path):
     assert lines_of(tmp_path, ini) == ["pytest -rA tests/test_a.py", "other"]
 
 
+def test_names_with_braces_stand_for_several_environments(tmp_path):
+    ini = (
+        "[testenv]\ncommands = pytest a\n[testenv:py{38,39}-{x,y}]\ncommands =\n  py{37,39}: pytest b\n  py38: false\n"
+    )
+    assert lines_of(tmp_path, ini, "tox -e py39-y") == ["pytest -rA b"]
+    assert lines_of(tmp_path, ini, "tox -e py39") == ["pytest -rA a"]
+
+
+def test_settings_of_other_sections_are_followed(tmp_path):
+    ini = """[base]
+options = -x
+commands = pytest {[base]options} {posargs}
+[testenv]
+changedir = {toxinidir}
+commands = {[base]commands}
+"""
+    assert lines_of(tmp_path, ini) == ["pytest -rA -x tests/test_a.py"]
+
+
+def test_the_ini_text_in_pyproject_toml_serves_where_there_is_no_file(tmp_path):
+    toml = '[tool.tox]\nlegacy_tox_ini = """\n[testenv]\ncommands = pytest {posargs}\n"""\n'
+    write_tree(tmp_path, {"setup.cfg": "[metadata]\nname = x\n"})
+    assert lines_of(tmp_path, toml, name="pyproject.toml") == ["pytest -rA tests/test_a.py"]
+
+
+def test_the_program_that_starts_the_runner_stays(tmp_path):
+    ini = "[testenv]\ncommands = coverage run -m pytest -Werror {posargs}\n"
+    assert lines_of(tmp_path, ini) == ["coverage run -m pytest -rA -Werror tests/test_a.py"]
+
+
 @pytest.mark.parametrize(
     ("ini", "reason"),
     [
         ("[testenv]\ncommands = {[base]commands}\n", r"\{\[base\]commands\} is not understood"),
         ("[testenv]\ncommands = pytest {envtmpdir}\n", r"\{envtmpdir\} is not understood"),
-        ("[testenv]\ncommands = py{38,39}: pytest\n", "condition not understood"),
+        ("[testenv]\nchangedir = tests\ncommands = pytest\n", "changedir is not understood: tests"),
         ("[testenv]\ndeps = pytest\n", "no commands"),
         ("[tox]\nenvlist = py39\n", r"no \[testenv\]"),
     ],
