@@ -2,17 +2,23 @@
 
 ``measured`` goes outermost on the test function. ``spec.json`` beside this file says what to do when it is called:
 
-    mode       "probe", "trial", "calibrate" or "replicate"
+    mode       "probe", "lines", "forked", "trial", "calibrate" or "replicate"
     warmup     calls before anything else, in a plain loop
     out        file to which one JSON line is appended when all is done
     token      echoed in the line (optional)
     socket     name of a socket beside ``out`` to connect to when done (optional): so the kernel tells the other side
                which process this is, in its own numbering
-    marker     probe: what the two marker lines on file descriptor 2 carry
+    marker     probe, lines: what the two marker lines on file descriptor 2 carry
+    progress   probe, lines: file that becomes one byte longer before each call (optional)
+    calls      forked: how many calls to make, each in a child process of its own
     trial_seconds              trial, calibrate: batches double until one takes this long
     min_seconds, max_seconds   calibrate: the window of the loop
     repetitions                replicate: length of the loop
     counter, counter_folder    replicate: "none", "perf" or "cirron", and the folder cirron was prepared in
+
+Where the decorator stands: outermost, so that a repetition is all that a call of the test is, with what the decorators
+below do each time (patches, overridden settings, skips that are decided late). Marks and attributes are copied up, the
+signature stays that of the test.
 
 This one file is copied next to whatever Python a project needs: Python 3.5 syntax, standard library only. What it
 needs of ``os`` and ``time`` is taken at import and kept in a class, because test suites fake clocks and file systems by
@@ -45,11 +51,15 @@ FORMAT = 1
 TEXT_LIMIT = 300
 ARGUMENT_LIMIT = 200
 CALIBRATION_PART = 4
+LINE_MARKS = 100000
+WRAPPER = "<patchperf call>"
 
 
 class _System:
     close = os.close
     environ = os.environ
+    exit = os._exit
+    fork = os.fork
     getpid = os.getpid
     ioctl = fcntl.ioctl
     listdir = os.listdir
@@ -57,6 +67,7 @@ class _System:
     read = os.read
     write = os.write
     usage = resource.getrusage
+    wait = os.waitpid
     seconds = time.perf_counter
     if hasattr(time, "perf_counter_ns"):
         clock, clock_name, clock_unit = time.perf_counter_ns, "perf_counter_ns", 1
@@ -70,26 +81,31 @@ _invocations = itertools.count(1)
 def measured(function):
     """Make a test function run the mode of ``spec.json`` when it is called; signature and attributes stay its own.
 
-    Coroutine functions stay coroutine functions. A generator test, or a plain function that returns something still to
-    be awaited, is refused with TypeError and a record: calling it runs nothing. Whatever the body raises is recorded
-    and raised unchanged; the value returned is the last call's.
+    Coroutine functions stay coroutine functions. Refused with TypeError and a record are a generator test, and a plain
+    function that returns something still to be awaited, since calling them runs nothing, and a hypothesis test, since
+    each call runs it with many examples, other ones each time. Whatever the body raises is recorded and raised
+    unchanged; the value returned is the last call's. What is not callable (a decorator that makes tests under other
+    names may leave None) stays as it is.
     """
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(measured(function.__func__))
+    if not callable(function):
+        return function
     spec = _load_spec()
+    refusal = _refusal(function)
 
-    if _is_generator_function(function):
+    if refusal is not None:
 
         def call(*args, **kwargs):
-            with _Run(spec):
-                raise _RefusedError("a generator test cannot be repeated, since calling it runs nothing")
+            with _Run(spec, function):
+                raise refusal
 
     elif inspect.iscoroutinefunction(function):
 
         async def call(*args, **kwargs):
             value = None
-            with _Run(spec) as run:
-                loops, arguments = run.compile("async def", "await function", function, args, kwargs)
+            with _Run(spec, function) as run:
+                loops, arguments = run.compile("async def", "await function", args, kwargs)
                 for step in run.steps():
                     step.begin()
                     taken, value = await loops[step.loop](function, step.calls, _System.clock, *arguments)
@@ -101,8 +117,8 @@ def measured(function):
 
         def call(*args, **kwargs):
             value = None
-            with _Run(spec) as run:
-                loops, arguments = run.compile("def", "function", function, args, kwargs)
+            with _Run(spec, function) as run:
+                loops, arguments = run.compile("def", "function", args, kwargs)
                 for step in run.steps():
                     step.begin()
                     taken, value = loops[step.loop](function, step.calls, _System.clock, *arguments)
@@ -112,16 +128,39 @@ def measured(function):
                         raise _RefusedError("calling the test only returned something to be awaited or iterated")
             return value
 
-    return functools.wraps(function)(call)
+    return _in_its_file(functools.wraps(function)(call), function)
 
 
 class _RefusedError(TypeError):
-    pass
+    stage = "refused"
 
 
-def _is_generator_function(function):
+class _SeveralError(_RefusedError):
+    stage = "several"
+
+
+def _refusal(function):
+    """The exception to raise instead of calling a test that cannot be repeated; None for any other."""
+    if getattr(function, "is_hypothesis_test", False):
+        return _SeveralError("hypothesis calls the function once for each example it makes up")
     is_async_generator = getattr(inspect, "isasyncgenfunction", lambda _: False)
-    return inspect.isgeneratorfunction(function) or is_async_generator(function)
+    if inspect.isgeneratorfunction(function) or is_async_generator(function):
+        return _RefusedError("a generator test cannot be repeated, since calling it runs nothing")
+    return None
+
+
+def _in_its_file(call, function):
+    """Let a wrapper's code name the test's file (from 3.8 on): some runners drop functions that come from elsewhere."""
+    file = _file(function)
+    if file is not None and hasattr(call.__code__, "replace"):
+        call.__code__ = call.__code__.replace(co_filename=file, co_name=WRAPPER)
+    return call
+
+
+def _file(function):
+    """The file that the code of a test, below all its decorators, says it is from; None if it is no Python function."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else code.co_filename
 
 
 def _load_spec():
@@ -219,9 +258,10 @@ def _ns(taken):
 class _Run:
     """One invocation of the test function: hands out steps, and appends its record however it ends."""
 
-    def __init__(self, spec):
+    def __init__(self, spec, function):
         self.entered = _System.seconds()
-        self.spec = spec
+        self.spec = dict(spec, file=_file(function))
+        self.function = function
         self.taken = []
         self.generator = None
         invocation = next(_invocations)
@@ -249,9 +289,11 @@ class _Run:
             "failed": None,
         }
         self.record.update(_identity())
+        if spec["mode"] in _WITNESSED:
+            self.record["witness"] = {"before": _belongings(), "after": None, "raised": None}
 
-    def compile(self, define, call, function, args, kwargs):
-        loops, arguments, self.record["call_shape"] = compile_loops(define, call, function, args, kwargs)
+    def compile(self, define, call, args, kwargs):
+        loops, arguments, self.record["call_shape"] = compile_loops(define, call, self.function, args, kwargs)
         self.record["asynchronous"] = define != "def"
         return loops, arguments
 
@@ -267,6 +309,9 @@ class _Run:
     def __exit__(self, kind, error, trace):
         if error is not None:
             self.record["failed"] = self._failure(kind, error)
+        if "witness" in self.record:
+            self.record["witness"]["after"] = _belongings()
+            self.record["witness"]["raised"] = None if error is None else _raised(error, trace, self.spec["file"])
         if self.generator is not None:
             self.generator.close()
         self.record["after"] = self.record["after"] or _snapshot()
@@ -279,9 +324,8 @@ class _Run:
     def _failure(self, kind, error):
         earlier = sum(step.started for step in self.taken[:-1])
         last = self.taken[-1] if self.taken else None
-        refused = isinstance(error, _RefusedError)
         return {
-            "stage": "refused" if refused else (last.stage if last else "start"),
+            "stage": error.stage if isinstance(error, _RefusedError) else (last.stage if last else "start"),
             "call": earlier + last.started if last else 0,
             "call_of_stage": last.started if last else 0,
             "type": _name(kind),
@@ -328,6 +372,23 @@ def _is_skip(kind):
     )
 
 
+def _raised(error, trace, file):
+    """Where an exception was raised, and the last line of the test's file on the way there; its errno's name if any.
+
+    The first entry of a traceback that ends in ``_Run.__exit__`` is our own wrapper's.
+    """
+    place, line = None, None
+    trace = trace.tb_next
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = [_printable(code.co_filename), trace.tb_lineno, code.co_name]
+        if code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    number = getattr(error, "errno", None) if isinstance(error, OSError) else None
+    return {"place": place, "test_line": line, "errno": errno.errorcode.get(number)}
+
+
 def _announce(folder, name):
     """Connect to a socket and let go; None, or why that failed."""
     import _socket  # noqa: PLC0415  (the class that test suites do not replace)
@@ -348,11 +409,14 @@ def _announce(folder, name):
 
 
 def _append(path, record):
-    line = (json.dumps(record, sort_keys=True) + "\n").encode("ascii")
+    _append_bytes(path, (json.dumps(record, sort_keys=True) + "\n").encode("ascii"))
+
+
+def _append_bytes(path, content):
     descriptor = _System.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        while line:
-            line = line[_System.write(descriptor, line) :]
+        while content:
+            content = content[_System.write(descriptor, content) :]
     finally:
         _System.close(descriptor)
 
@@ -364,21 +428,125 @@ def _warm_up(spec, record):
     if spec["warmup"]:
         step = _Step("warmup", spec["warmup"], loop="warm")
         yield step
-        record["warmup_ns"] = [_ns(taken) for taken in step.taken]
+        record["warmup_ns"] += [_ns(taken) for taken in step.taken]
         record["warmup"] = len(record["warmup_ns"])
         record["first_call_ns"] = record["warmup_ns"][0]
 
 
 def _probe(spec, record):
-    for step in _warm_up(spec, record):
-        yield step
+    for _ in range(spec["warmup"]):
+        for step in _warm_up(dict(spec, warmup=1), record):
+            _note_call(spec)
+            yield step
     record["before"] = _snapshot()
     lines = ["PATCHPERF {} {}\n".format(spec["marker"], word).encode("ascii") for word in ("begin", "end")]
     begin, end = [functools.partial(_System.write, 2, line) for line in lines]
     step = _Step("marked", 1, begin=begin, end=end)
+    _note_call(spec)
     yield step
     record["repetitions"], record["wall_ns"] = step.started, step.ns
     record["import_path"] = sorted(_printable(str(path)) for path in sys.path_importer_cache)
+
+
+def _note_call(spec):
+    """Make the progress file one byte longer: should this call never end, it is known which one it was."""
+    if spec.get("progress"):
+        _append_bytes(spec["progress"], b".")
+
+
+def _lines(spec, record):
+    """As a probe, with a mark for every line of the test's file that the marked call comes to."""
+    marks = _LineMarks(spec["marker"], spec["file"])
+    try:
+        for step in _probe(spec, record):
+            if step.stage == "marked":
+                step.begin, step.end = _both(step.begin, marks.start), _both(marks.stop, step.end)
+            yield step
+    finally:
+        marks.stop()
+
+
+def _both(first, second):
+    def act():
+        first()
+        second()
+
+    return act
+
+
+class _LineMarks:
+    """A tracer of one file: before each line it writes ``PATCHPERF <nonce> line <n>`` to descriptor -1.
+
+    The kernel refuses that write, so it does nothing but show in a log of system calls. After ``LINE_MARKS`` marks one
+    for line 0 says that lines are not known any more.
+    """
+
+    def __init__(self, nonce, file):
+        self.form = "PATCHPERF {} line {{}}\n".format(nonce)
+        self.file = file
+        self.left = LINE_MARKS
+        self.last = None
+        self.before = []
+
+    def start(self):
+        """Trace this thread and those it starts."""
+        threads = sys.modules.get("threading")
+        self.before.append((sys.settrace, sys.gettrace()))
+        if threads is not None:
+            self.before.append((threads.settrace, getattr(threads, "gettrace", _nothing)()))
+            threads.settrace(self.enter)
+        sys.settrace(self.enter)
+
+    def stop(self):
+        """Trace as before; nothing happens the second time."""
+        while self.before:
+            restore, tracer = self.before.pop(0)
+            restore(tracer)
+
+    def enter(self, frame, event, argument):
+        return self.step if self.covers(frame.f_code) else None
+
+    def step(self, frame, event, argument):
+        if event == "line":
+            self.mark(frame.f_lineno)
+        elif event == "return" and frame.f_back is not None and self.covers(frame.f_back.f_code):
+            self.mark(frame.f_back.f_lineno)
+        return self.step
+
+    def covers(self, code):
+        return code.co_filename == self.file and code.co_name != WRAPPER
+
+    def mark(self, line):
+        if line == self.last or not self.left:
+            return
+        self.last = line
+        self.left -= 1
+        try:
+            _System.write(-1, self.form.format(line if self.left else 0).encode("ascii"))
+        except OSError:
+            pass
+
+
+def _forked(spec, record):
+    """Each call in a child process of its own, one after the other until one fails: none finds what is in memory.
+
+    A child whose call raises appends a record of its own; the parent's ``children`` are their exit statuses.
+    """
+    record["children"] = []
+    asyncio = sys.modules.get("asyncio")
+    loop = asyncio and asyncio._get_running_loop()
+    while len(record["children"]) < spec["calls"] and not any(record["children"]):
+        child = _System.fork()
+        if child == 0:
+            if loop is not None:
+                asyncio._set_running_loop(loop)  # which runs in one process only, says the loop
+            try:
+                yield _Step("forked", 1, end=functools.partial(_System.exit, 0))
+            finally:
+                record["call"] = len(record.pop("children")) + 1
+                _append(spec["out"], record)
+                _System.exit(1)
+        record["children"].append(_System.wait(child, 0)[1])
 
 
 def _trial(spec, record):
@@ -484,7 +652,15 @@ def _again(spec, record):
     record["repetitions"], record["wall_ns"] = step.started, step.ns
 
 
-_MODES = {"probe": _probe, "trial": _trial, "calibrate": _calibrate, "replicate": _replicate}
+_MODES = {
+    "probe": _probe,
+    "lines": _lines,
+    "forked": _forked,
+    "trial": _trial,
+    "calibrate": _calibrate,
+    "replicate": _replicate,
+}
+_WITNESSED = ("probe", "lines", "forked")
 
 
 # --------------------------------------------------------------------------------------- what a process knows of itself
@@ -565,6 +741,30 @@ def _snapshot():
         "steal_seconds": _steal_seconds(),
         "frequency_khz": _frequency_khz(),
     }
+
+
+def _belongings():
+    """What a process has that may outlive a call: threads, child processes (dead ones not yet waited for too), files.
+
+    A number is None where /proc does not tell.
+    """
+    return {"threads": _threads(), "children": _children(), "descriptors": _descriptors()}
+
+
+def _children():
+    try:
+        processes = [name for name in _System.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return None
+    parents = [(_read("/proc/{}/stat".format(pid)) or "").rpartition(")")[2].split()[1:2] for pid in processes]
+    return parents.count([str(_System.getpid())])
+
+
+def _descriptors():
+    try:
+        return len(_System.listdir("/proc/self/fd"))
+    except OSError:
+        return None
 
 
 def _threads():

@@ -23,15 +23,19 @@ _BYTE_ORDER_MARK = "\ufeff"
 def insert_decorator(source: str, qualname: str, hidden: Sequence[str] = ()) -> str:
     """The source with ``@patchperf_inprocess.measured`` above all decorators of a function, and its import.
 
+    Above all others, because what they do at each call (patch, override settings, supply arguments, decide to skip) is
+    part of what a call of the test is, and has to be repeated with it. Marks are attributes, which our wrapper has too.
+
     ``qualname`` is the function's dotted name in the file, e.g. "Class.test_x"; of several definitions it is the one in
     force when the file has run. ``hidden`` are names that ``hide`` takes away as well. Raises Underivable where the
-    file cannot be parsed, the function is not there or not certain, or is a generator.
+    file cannot be parsed, the function is not there or not certain, or is a generator that no decorator can turn into
+    a plain function.
     """
     mark = _BYTE_ORDER_MARK if source.startswith(_BYTE_ORDER_MARK) else ""
     body = source[len(mark) :]
     module = _parse(body)
     function = _function(module, qualname)
-    if _is_generator(function):
+    if _is_generator(function) and all(map(_is_mark, function.decorator_list)):
         raise Underivable(f"{qualname} is a generator: calling it runs nothing of its body")
     lines = _LINE.findall(body)
     ending = _ending(lines)
@@ -43,6 +47,18 @@ def insert_decorator(source: str, qualname: str, hidden: Sequence[str] = ()) -> 
     if not _adds_only_ours(edited, module, qualname):
         raise Underivable(f"{qualname}: the decorator cannot be put in without changing something else")
     return hide(mark + edited, hidden)
+
+
+def original_line(source: str, edited: str, line: int) -> int:
+    """The line of a source that a line of its edited text was; for a line of ours, that before which it was put."""
+    lines = _LINE.findall(source)
+    original = 0
+    for number, text in enumerate(_LINE.findall(edited), 1):
+        kept = original < len(lines) and text == lines[original]
+        if number == line:
+            return min(original + 1, len(lines))
+        original += kept
+    return min(line, len(lines))
 
 
 def hide(source: str, names: Sequence[str]) -> str:
@@ -88,7 +104,7 @@ def _parse(source: str) -> ast.Module:
 def _function(module: ast.Module, qualname: str) -> Function:
     found = find(module, qualname, "test file")
     if found is None or not is_function(found):
-        raise Underivable(f"no function {qualname} in the test file")
+        raise Underivable(f"no function {qualname} in the test file; it may be made when the file runs (exec, setattr)")
     return found
 
 
@@ -107,6 +123,10 @@ def _is_generator(function: Function) -> bool:
         if not is_function(node) and not isinstance(node, ast.ClassDef | ast.Lambda):
             waiting += ast.iter_child_nodes(node)
     return False
+
+
+def _is_mark(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).startswith("pytest.mark.")
 
 
 def _import_line(module: ast.Module) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,15 @@ class Workbench:
             readable=self.readable,
             timeout=timeout,
         )
+
+    def missing_program(self, shell: ShellCommand, tree: Path) -> str | None:
+        """In one line why the program of a command is not to be had here; None if it is."""
+        name = shell.argv[0]
+        path = self.variables(shell.environment, hash_seed=0)["PATH"]
+        if name.startswith("/") or shutil.which(str(tree / name) if "/" in name else name, path=path):
+            return None
+        where = "the tree" if "/" in name else path
+        return f"{name}: no such program in {where}"
 
     def run(self, shell: ShellCommand, tree: Path, *, timeout: float, hash_seed: int = 0) -> Completed:
         """Run a command on a tree without any tool of ours."""

@@ -30,12 +30,13 @@ def fails():
 def run(mode, function, *args, **kwargs):
     with open(sys.path[0] + "/spec.json", "w") as file:
         json.dump({"mode": mode, "warmup": 2, "out": sys.path[0] + "/out.jsonl", "marker": "m", "trial_seconds": 0.001,
-            "min_seconds": 0.002, "max_seconds": 0.01, "repetitions": 9, "counter": "none"}, file)
+            "min_seconds": 0.002, "max_seconds": 0.01, "repetitions": 9, "counter": "none", "calls": 2}, file)
     p._invocations = itertools.count(1)
     return p.measured(function)(*args, **kwargs)
 
-for mode in ("probe", "trial", "calibrate", "replicate"):
+for mode in ("probe", "lines", "trial", "calibrate", "replicate"):
     assert run(mode, Example.method, Example(), 1, two=3) == (1, 3)
+assert run("forked", Example.method, Example(), 1) is None
 loop = asyncio.new_event_loop()
 assert loop.run_until_complete(run("replicate", coroutine, 7)) == 7
 loop.close()
@@ -63,9 +64,11 @@ def test_every_mode_and_kind_of_test_runs(python, tmp_path):
     done = subprocess.run(
         [python, "-B", "-W", "error", "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "PATCHPERF m begin\nPATCHPERF m end\n")
+    assert (done.returncode, done.stderr) == (0, "PATCHPERF m begin\nPATCHPERF m end\n" * 2)
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [record["mode"] for record in records] == ["probe", "trial", "calibrate", *["replicate"] * 3]
+    modes = [record["mode"] for record in records]
+    assert modes == ["probe", "lines", "trial", "calibrate", "replicate", "forked", "replicate", "replicate"]
+    assert records.pop(5)["children"] == [0, 0]
     assert [record["repetitions"] for record in records[-3:]] == [9, 9, 0]
     assert records[-1]["failed"]["call"] == 1
     assert all(record["wall_ns"] > 0 for record in records[:-1])

@@ -10,7 +10,7 @@ import pytest
 from small_instances import write_tree
 
 from patchperf.study.derivation import Underivable
-from patchperf.study.instrument import hidden_neighbours, hide, insert_decorator
+from patchperf.study.instrument import hidden_neighbours, hide, insert_decorator, original_line
 
 IMPORT = "import patchperf_inprocess"
 MARK = "@patchperf_inprocess.measured"
@@ -117,6 +117,9 @@ def test_the_definition_in_force_is_decorated(source, qualname, line):
         ("def test_x(): pass\ntest_x = skip(test_x)\n", "test_x", "bound to something else"),
         ("if a:\n  def test_x(): 1\nelse:\n  def test_x(): 2\n", "test_x", "cannot be told"),
         ("def test_x():\n    yield 1\n", "test_x", "generator"),
+        ("@pytest.mark.slow\ndef test_x():\n    yield 1\n", "test_x", "generator"),
+        ("exec('def test_x(): pass')\n", "test_x", "may be made when the file runs"),
+        ("def make():\n    def test_x(): pass\n", "make.test_x", "inside a function"),
         ("def test_x():\n    for a in b:\n        x = yield from a\n", "test_x", "generator"),
         ("from __future__ import division; x = 1 \\\n\ndef test_x(): pass\n", "test_x", "changing something else"),
     ],
@@ -129,6 +132,18 @@ def test_what_cannot_be_decorated_with_certainty_is_left_alone(source, qualname,
 def test_a_generator_inside_the_test_is_no_generator_test():
     source = "def test_x():\n    def inner():\n        yield 1\n    f = lambda: (yield)\n    sum(x for x in inner())\n"
     assert MARK in insert_decorator(source, "test_x")
+
+
+def test_a_decorator_may_make_a_plain_function_of_a_generator():
+    assert MARK in insert_decorator("@gen_test\n@pytest.mark.slow\ndef test_x():\n    yield 1\n", "test_x")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_a_line_of_the_edited_file_is_known_in_the_original(ending):
+    source = ending.join(['"""Doc."""', "import x", "", "@x", "def test_x():", "    pass", "y = 1"])
+    edited = insert_decorator(source, "test_x")
+    numbers = [original_line(source, edited, line) for line in range(1, 12)]
+    assert numbers == [1, 2, 2, 3, 4, 4, 5, 6, 7, 7, 7]
 
 
 # --------------------------------------------------------------------------------------------------------- neighbours
