@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -30,12 +31,16 @@ TAIL_CHARACTERS = 4000
 
 @dataclass(frozen=True)
 class Solution:
-    """One distinct correct patch, as a prepared tree with the decorated test in it."""
+    """One distinct correct patch, as a prepared tree with the decorated test in it.
+
+    Where one that is ``required`` cannot be measured, its case cannot; any other one is dropped from the case alone.
+    """
 
     id: str
     sources: tuple[str, ...]
     tree: Path
     tree_digest: str
+    required: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,19 @@ class Progress:
     void: str | None
 
 
+@dataclass(frozen=True)
+class CaseResult:
+    """What came of a case: all records, void ones included, and why solutions were dropped from it, by their id.
+
+    Whatever was measured of a dropped solution is void: a part of its rounds would be no fair sample.
+    """
+
+    records: list[Record]
+    dropped: dict[str, UnmeasurableError]
+
+
 class UnmeasurableError(PatchperfError):
-    """A case that cannot be measured: the others go on.
+    """A solution, and with a required one its case, that cannot be measured: the others go on.
 
     ``reason`` is a short code for the ledger, ``evidence`` one line, ``records`` what was measured of the case so far,
     void or not.
@@ -125,16 +141,16 @@ def measure_case(
     limits: Limits,
     journal_path: Path,
     progress: Callable[[Progress], None] = lambda _: None,
-) -> list[Record]:
-    """All records of a case, void ones included, measured now or found in its journal.
+) -> CaseResult:
+    """A case's records, measured now or found in its journal, and the solutions that had to be dropped.
 
     Order: a trial of every solution; N calibrated on the fastest; then the rounds of the schedule. A killed run
     continues behind the last entry of its journal, with the N it had. Solutions whose tree has not run in this session
     are run once before their next replicate, so that their bytecode caches are warm; that run is in the journal too.
 
-    Raises UnmeasurableError when a solution gives no valid value in ``plan.attempts`` runs, or its loop would outlast
-    the time-out; InputError for a plan without solutions or with two of one name; what ``open_journal`` and the sandbox
-    raise.
+    A solution that gives no valid value in ``plan.attempts`` runs, or whose loop would outlast the time-out, is
+    dropped; raises UnmeasurableError if it is required. Raises InputError for a plan without solutions or with two of
+    one name; what ``open_journal`` and the sandbox raise.
     """
     names = [solution.id for solution in plan.solutions]
     if not names or len(set(names)) != len(names):
@@ -148,7 +164,7 @@ def measure_case(
             raise
         finally:
             run.close()
-        return run.records()
+        return CaseResult(run.records(), run.dropped)
 
 
 class _CaseRun:
@@ -170,6 +186,7 @@ class _CaseRun:
         self.solutions = {solution.id: solution for solution in plan.solutions}
         self.total = len(plan.solutions) * (1 + plan.replicates) + 1
         self.done = 0
+        self.dropped: dict[str, UnmeasurableError] = {}
         self.warm: set[str] = set()
         self.idle_since = time.perf_counter()
         self.work = journal.path.with_suffix(".work").absolute()
@@ -183,22 +200,50 @@ class _CaseRun:
     def measure(self) -> None:
         plan = self.plan
         first_layout = padding(plan.seed, 0)
-        reports = {
-            solution: self.obtain(_Job("trial", "trial", solution, 0, first_layout)) for solution in self.solutions
-        }
-        trials = {
-            solution: report.seconds_per_repetition
-            for solution, report in reports.items()
-            if report.seconds_per_repetition is not None
-        }
-        anchor = fastest(trials)
-        repetitions = self.obtain(_Job("calibration", "calibrate", anchor, 0, first_layout)).repetitions
+        trials = self.trials(first_layout)
+        repetitions = self.calibrated(trials, first_layout)
         for solution, seconds in beyond(trials, repetitions, plan.timeout).items():
             needs = f"{repetitions} repetitions need about {seconds:.0f} s, a replicate may take {plan.timeout:.0f} s"
-            raise UnmeasurableError(plan.instance_id, solution, "loop-exceeds-timeout", needs, self.journal.path)
+            self.drop(UnmeasurableError(plan.instance_id, solution, "loop-exceeds-timeout", needs, self.journal.path))
         for slot in order(list(self.solutions), plan.replicates, plan.seed, plan.instance_id):
             job = _Job("replicate", "replicate", slot.solution, slot.hash_seed, slot.padding, slot, repetitions)
-            self.obtain(job)
+            self.obtain_or_drop(job)
+
+    def trials(self, layout: int) -> dict[str, float]:
+        """Seconds per repetition of every solution that can be run."""
+        reports = {
+            solution: self.obtain_or_drop(_Job("trial", "trial", solution, 0, layout)) for solution in self.solutions
+        }
+        return {
+            solution: report.seconds_per_repetition
+            for solution, report in reports.items()
+            if report is not None and report.seconds_per_repetition is not None
+        }
+
+    def calibrated(self, trials: Mapping[str, float], layout: int) -> int:
+        """N from the fastest solution of those that have not been dropped."""
+        while left := {solution: seconds for solution, seconds in trials.items() if solution not in self.dropped}:
+            report = self.obtain_or_drop(_Job("calibration", "calibrate", fastest(left), 0, layout))
+            if report is not None:
+                return report.repetitions
+        raise next(reversed(self.dropped.values()))
+
+    def obtain_or_drop(self, job: _Job) -> SelfReport | None:
+        """The valid report of a job; None if its solution is dropped, by this job or before."""
+        if job.solution in self.dropped:
+            return None
+        try:
+            return self.obtain(job)
+        except UnmeasurableError as error:
+            self.drop(error)
+            return None
+
+    def drop(self, error: UnmeasurableError) -> None:
+        """Go on without a solution; raises the error if that one is required."""
+        if self.solutions[error.solution].required:
+            raise error
+        self.dropped[error.solution] = error
+        logging.warning("%s", error)
 
     def valid(self, job: _Job) -> SelfReport | None:
         """The report of a job that the journal already has."""
@@ -328,7 +373,7 @@ class _CaseRun:
             record
             for entry in replicates
             for record in records_of(
-                entry,
+                self.voided(entry),
                 instance_id=self.plan.instance_id,
                 sources=self.solutions[entry.solution].sources,
                 tree_digest=self.solutions[entry.solution].tree_digest,
@@ -338,6 +383,12 @@ class _CaseRun:
                 clock=clock,
             )
         ]
+
+    def voided(self, entry: Entry) -> Entry:
+        """The entry, void where its solution was dropped after it."""
+        if entry.solution not in self.dropped or entry.void is not None:
+            return entry
+        return entry.model_copy(update={"void": f"dropped: {self.dropped[entry.solution].reason}"})
 
 
 def _token(digest: str, job: _Job) -> str:

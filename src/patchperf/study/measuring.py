@@ -46,6 +46,7 @@ class Measured(BaseModel):
     case: str
     reason: str = ""
     evidence: str = ""
+    dropped: dict[str, str] = {}
     job_seconds: float = 0.0
     waiting_seconds: float = 0.0
 
@@ -79,7 +80,13 @@ def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, hos
 def _solution(bench: Workbench, point: SinglePoint, one: CaseSolution, patch: str) -> Solution:
     tree = bench.tree(one.solution, patch)
     point.edit(tree, decorated=True)
-    return Solution(id=one.solution, sources=one.sources, tree=tree, tree_digest=trees.tree_digest(tree))
+    return Solution(
+        id=one.solution,
+        sources=one.sources,
+        tree=tree,
+        tree_digest=trees.tree_digest(tree),
+        required=GROUND_TRUTH in one.sources,
+    )
 
 
 def measure(
@@ -88,10 +95,15 @@ def measure(
     """The case's records, and whether they are enough; a case that cannot be measured is a result, not an error."""
     known = functools.partial(Measured, instance_id=plan.instance_id, case=plan.digest)
     try:
-        records = measure_case(plan, bench.sandbox, bench.config.sandbox.limits, journal, progress)
+        result = measure_case(plan, bench.sandbox, bench.config.sandbox.limits, journal, progress)
     except UnmeasurableError as error:
-        return error.records, known(reason=error.reason, evidence=error.evidence)
-    return records, known()
+        return error.records, known(reason=error.reason, evidence=_told(plan, error))
+    return result.records, known(dropped={name: _told(plan, error) for name, error in result.dropped.items()})
+
+
+def _told(plan: CasePlan, error: UnmeasurableError) -> str:
+    sources = next(", ".join(one.sources) for one in plan.solutions if one.id == error.solution)
+    return f"solution {error.solution} ({sources}): {error.reason}: {error.evidence}"
 
 
 def collect(
@@ -121,4 +133,8 @@ def collect(
             ledger.loc[ledger.instance_id == one.instance_id, columns] = [
                 "measurement", "excluded", one.reason, evidence, one.evidence,
             ]  # fmt: skip
+        elif one.dropped:
+            ledger.loc[ledger.instance_id == one.instance_id, "detail"] = "; ".join(
+                f"not measured: {told}" for told in one.dropped.values()
+            )
     return table, ledger

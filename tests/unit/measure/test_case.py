@@ -17,7 +17,7 @@ from small_cases import DIGEST, FAST, PYTEST_FILE, SLOW, UNITTEST_FILE, plan, so
 
 from patchperf.errors import InputError
 from patchperf.measure.calibration import Window
-from patchperf.measure.case import CasePlan, Progress, UnmeasurableError, measure_case
+from patchperf.measure.case import CasePlan, CaseResult, Progress, UnmeasurableError, measure_case
 from patchperf.measure.journal import Entry, read_journal
 from patchperf.measure.records import Record
 from patchperf.measure.schedule import order, padding
@@ -41,11 +41,14 @@ class Here:
         return plan(self.sandbox.layout, *made, **changes)
 
     def measure(self, case: CasePlan, progress: Callable[[Progress], None] = lambda _: None) -> list[Record]:
+        return self.result(case, progress).records
+
+    def result(self, case: CasePlan, progress: Callable[[Progress], None] = lambda _: None) -> CaseResult:
         return measure_case(case, self.sandbox, LIMITS, self.journal, progress)
 
     def measure_nothing(self, case: CasePlan) -> list[Record]:
         """Where a process would have to be run, this fails."""
-        return measure_case(case, None, LIMITS, self.journal)  # type: ignore[arg-type]
+        return measure_case(case, None, LIMITS, self.journal).records  # type: ignore[arg-type]
 
     @property
     def entries(self) -> list[Entry]:
@@ -221,6 +224,39 @@ def test_a_loop_that_would_outlast_the_timeout_is_not_even_tried(here):
         here.measure(here.plan((FAST,), (sleeping(0.3),), warmup=1, timeout=5.0, window=window))
     assert (caught.value.solution, caught.value.reason) == ("b", "loop-exceeds-timeout")
     assert {entry.stage for entry in here.entries} == {"trial", "calibration"}
+
+
+def optional(case: CasePlan, *names: str) -> CasePlan:
+    """The case without whose named solutions it can be measured."""
+    return replace(case, solutions=tuple(replace(one, required=one.id not in names) for one in case.solutions))
+
+
+def test_a_solution_that_cannot_be_measured_is_dropped_and_the_others_are_measured(here):
+    """b fails its second replicate twice (starts 3 and 4); its first was good and is void with it."""
+    case = optional(here.plan((FAST,), (SLOW, failing_at(3, 4)), (SLOW,), attempts=2), "b")
+    result = here.result(case)
+    valid = [(record.solution, record.replicate) for record in result.records if not record.void]
+    assert sorted(valid) == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
+    voids = [record.reason.partition(":")[0] for record in result.records if record.solution == "b"]
+    assert voids == ["dropped", "test-failed", "test-failed"]
+    assert {name: error.reason for name, error in result.dropped.items()} == {"b": "replicate-test-failed"}
+    assert here.measure_nothing(case) == result.records
+
+
+def test_a_solution_that_would_outlast_the_timeout_is_dropped_alone(here):
+    window = Window(min_seconds=0.05, max_seconds=0.2)
+    case = here.plan((FAST,), (sleeping(0.3),), warmup=1, timeout=5.0, window=window)
+    result = here.result(optional(case, "b"))
+    assert {record.solution for record in result.records} == {"a"}
+    assert result.dropped["b"].reason == "loop-exceeds-timeout"
+
+
+def test_the_next_fastest_solution_anchors_n_when_the_fastest_drops_out(here):
+    """Starts of a: 1 is the trial, 2 and 3 the calibrations."""
+    case = optional(here.plan((FAST, failing_at(2, 3)), (SLOW,)), "a")
+    result = here.result(case)
+    assert {record.solution for record in result.records if record.anchor} == {"b"}
+    assert {name: error.reason for name, error in result.dropped.items()} == {"a": "calibration-test-failed"}
 
 
 def test_a_single_repetition_above_the_window_is_taken_and_flagged(here):
