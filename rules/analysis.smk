@@ -3,6 +3,8 @@
 # table: its category in the report
 TABLES = {
     "funnel": "Corpus",
+    "repeatability": "Corpus",
+    "io": "Corpus",
     "ledger": "Corpus",
     "sources": "Outcomes",
     "outcomes": "Outcomes",
@@ -17,6 +19,7 @@ TABLES = {
 # figure: (the table it is drawn from, its category in the report)
 FIGURES = {
     "funnel": ("funnel", "Corpus"),
+    "io": ("io", "Corpus"),
     "outcomes": ("outcomes", "Outcomes"),
     "repetitions": ("cases", "Measurement"),
     "noise": ("solutions", "Measurement"),
@@ -52,12 +55,16 @@ rule ledger_tables:
         ledger_tex="results/tables/ledger.tex",
         funnel=CSV["funnel"],
         funnel_tex="results/tables/funnel.tex",
+        repeatability=CSV["repeatability"],
+        repeatability_tex="results/tables/repeatability.tex",
+        io=CSV["io"],
+        io_tex="results/tables/io.tex",
     log:
         "results/logs/ledger_tables.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code_digest("stats", "tables"),
+        code=code_digest("stats", "study.repeatability", "tables"),
     script:
         "../scripts/tabulate_ledger.py"
 
@@ -88,6 +95,7 @@ rule case_statistics:
         ledger="results/ledger.parquet",
         cases="results/cases.parquet",
         measurements="results/measurements.parquet",
+        settings=settings_file("case_statistics", "alpha"),
     output:
         solutions=CSV["solutions"],
         solutions_tex="results/tables/solutions.tex",
@@ -110,6 +118,7 @@ rule comparisons:
         members="results/cases.parquet",
         solutions="results/tables/solutions.csv",
         cases="results/tables/cases.csv",
+        settings=settings_file("comparisons", "seed"),
     output:
         pairs=CSV["pairs"],
         pairs_tex="results/tables/pairs.tex",

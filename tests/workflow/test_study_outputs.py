@@ -22,6 +22,8 @@ EXPECTED: dict[str, Any] = json.loads((MINI / "expected.json").read_text("utf-8"
 SOURCES = ("atlas", "birch", "cedar", "dune")
 TABLES = (
     "funnel",
+    "repeatability",
+    "io",
     "ledger",
     "sources",
     "outcomes",
@@ -32,7 +34,7 @@ TABLES = (
     "speedups",
     "champions",
 )
-FIGURES = ("funnel", "outcomes", "repetitions", "noise", "significance", "speedups", "ratios", "champions")
+FIGURES = ("funnel", "io", "outcomes", "repetitions", "noise", "significance", "speedups", "ratios", "champions")
 KEPT = sorted(name for name, (status, _) in EXPECTED["ledger"].items() if status == "kept")
 
 FLAKY = "fernbank__trellis-33"

@@ -10,13 +10,14 @@ from matplotlib.figure import Figure
 
 from patchperf.plots.champions import draw_champions
 from patchperf.plots.funnel import draw_funnel
+from patchperf.plots.io import draw_io
 from patchperf.plots.noise import draw_noise
 from patchperf.plots.outcomes import draw_outcomes
 from patchperf.plots.ratios import draw_ratios
 from patchperf.plots.repetitions import draw_repetitions
 from patchperf.plots.significance import draw_significance
 from patchperf.plots.speedups import draw_speedups
-from patchperf.stats.schema import CASES, CHAMPIONS, FUNNEL, OUTCOMES, PAIRS, SOLUTIONS, SPEEDUPS, Schema
+from patchperf.stats.schema import CASES, CHAMPIONS, FUNNEL, IO, OUTCOMES, PAIRS, SOLUTIONS, SPEEDUPS, Schema
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Plot:
 
 FIGURES = {
     "funnel": Plot(FUNNEL, draw_funnel),
+    "io": Plot(IO, draw_io),
     "outcomes": Plot(OUTCOMES, draw_outcomes),
     "repetitions": Plot(CASES, draw_repetitions),
     "noise": Plot(SOLUTIONS, draw_noise),

@@ -33,11 +33,24 @@ LEDGER: Schema = {
     "stage": "str",
     "status": "str",
     "reason": "str",
+    "repeatability": "str",
+    "kind": "str",
     "evidence": "str",
     "detail": "str",
 }
 
 FUNNEL: Schema = {"dataset": "str", "filter": "str", "removed": "int64", "left": "int64"}
+
+REPEATABILITY: Schema = {"dataset": "str", "class": "str", "reason": "str", "excluded": "int64"}
+
+IO: Schema = {
+    "repo": "str",
+    "instances": "int64",
+    "reached": "int64",
+    "excluded": "int64",
+    "share": "float64",
+    "kinds": "str",
+}
 
 SOURCES: Schema = {
     "source": "str",

@@ -65,9 +65,13 @@ def tables(*metrics: str, distinguishable: bool = True) -> dict[str, pd.DataFram
         for dataset in ("live", "verified")
         for name, removed, left in (("input", 0, 9), ("single-test", 2, 7), ("corpus", 0, 7))
     ]
+    io = [
+        {"repo": f"owner/project-{n}", "instances": 30, "reached": 25, "excluded": 20 - n, "share": (20 - n) / 30}
+        for n in range(16)
+    ]
     filled = {
-        "funnel": funnel, "outcomes": outcomes, "repetitions": cases, "noise": solutions, "significance": cases,
-        "speedups": speedups, "ratios": pairs, "champions": champions,
+        "funnel": funnel, "io": io, "outcomes": outcomes, "repetitions": cases, "noise": solutions,
+        "significance": cases, "speedups": speedups, "ratios": pairs, "champions": champions,
     }  # fmt: skip
     return {name: complete(rows, name) for name, rows in filled.items()}
 
@@ -127,7 +131,7 @@ def test_nothing_distinguishable_can_be_drawn_and_read(name: str, tmp_path: Path
     assert said.get(name, "") in words(figure)
 
 
-@pytest.mark.parametrize("name", ["outcomes", "repetitions", "noise", "significance", "ratios"])
+@pytest.mark.parametrize("name", ["io", "outcomes", "repetitions", "noise", "significance", "ratios"])
 def test_one_row_is_enough(name: str, tmp_path: Path) -> None:
     table = tables(*METRICS)[name]
     save_figure(FIGURES[name].draw(table.iloc[:1]), tmp_path / "figure.svg")
@@ -165,6 +169,13 @@ def test_drawing_leaves_the_settings_of_the_process_alone_and_does_without_pyplo
 def test_every_outcome_has_a_look_of_its_own() -> None:
     assert set(LOOKS) == set(get_args(Outcome))
     assert len(set(LOOKS.values())) == len(LOOKS)
+
+
+def test_repositories_beyond_the_largest_contributors_are_counted_not_drawn() -> None:
+    axes = FIGURES["io"].draw(tables()["io"]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [f"owner/project-{n}" for n in range(15)]
+    assert axes.get_xlabel() == "instances (15 of 16 repositories)"
+    assert axes.texts[0].get_text() == "20 of 30 (67%)"
 
 
 def test_metrics_differ_in_lightness_and_so_in_grey() -> None:

@@ -31,12 +31,12 @@ def tables_of(tables: tuple[pd.DataFrame, pd.DataFrame]) -> dict[str, pd.DataFra
     pairs = pair_ratios(members, solutions, statistics)
     ledger = pd.DataFrame(
         [
-            ("clear", "mini", "o/n", "corpus", "kept", "", "", ""),
-            ("faint", "mini", "o/n", "corpus", "kept", "", "", ""),
-            ("third", "mini", "o/n", "io", "excluded", "io", "", ""),
+            ("clear", "mini", "o/n", "corpus", "kept", "", ""),
+            ("faint", "mini", "o/n", "corpus", "kept", "", ""),
+            ("third", "mini", "o/n", "io", "excluded", "io", "file data"),
         ],
-        columns=["instance_id", "dataset", "repo", "stage", "status", "reason", "evidence", "detail"],
-    )
+        columns=["instance_id", "dataset", "repo", "stage", "status", "reason", "kind"],
+    ).assign(repeatability="", evidence="", detail="")
     outcomes = pd.DataFrame(
         [
             (name, source, "Resolved" if place < count else "No-Op", place < count, place)

@@ -1,0 +1,1 @@
+"""The command ``patchperf``: one module per subcommand."""
