@@ -38,6 +38,7 @@ rule all:
     default_target: True
     input:
         "results/instances.parquet",
+        "results/instances",
         "results/corpus.parquet",
         "results/cases.parquet",
         get_every_instance_result,

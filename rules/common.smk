@@ -5,12 +5,13 @@ from patchperf import workflow as study
 from patchperf.config import load_config
 from patchperf.errors import PatchperfError
 from patchperf.isolation.host import host_class
-from patchperf.workflow import code_digest, read_table
+from patchperf.study.instance import INSTANCE_ID
+from patchperf.workflow import code_digest
 from snakemake_logger_plugin_patchperf import follow
 
 
 wildcard_constraints:
-    instance=r"[A-Za-z0-9][A-Za-z0-9._+-]*",
+    instance=INSTANCE_ID,
     digest=r"[0-9a-f]+",
 
 
@@ -22,9 +23,9 @@ except PatchperfError as error:
     sys.exit(f"error: {error}")
 
 
-def settings(*keys):
-    """A parameter: some settings. A function, for Snakemake looks for wildcards in texts, such as a URL's {repo}."""
-    return lambda wildcards: study.settings(CONFIG, *keys)
+def settings_file(rule, *keys):
+    """An input: the settings that a rule depends on, in a file that is written anew when they change."""
+    return study.settings_file(CONFIG, Path("results/settings"), rule, *keys)
 
 
 def hold_working_directory():
@@ -49,6 +50,13 @@ def warn_of_the_machine():
 # ---- tables that decide which jobs there are
 #
 # A rule's inputs wait for one checkpoint at most: of two that are both finished already, Snakemake sees only one.
+
+
+def read_table(path):
+    try:
+        return study.read_table(path)
+    except PatchperfError as error:
+        sys.exit(f"error: {error}")
 
 
 def get_manifest():

@@ -4,6 +4,18 @@
 checkpoint instances:
     input:
         **INPUT_FILES,
+        settings=settings_file(
+            "instances",
+            "datasets",
+            "sources",
+            "repositories",
+            "environments",
+            "instances",
+            "exclude",
+            "grading",
+            "reproductions",
+            "warmup",
+        ),
     output:
         table="results/instances.parquet",
         candidates="results/candidates.parquet",
@@ -13,17 +25,6 @@ checkpoint instances:
         "results/logs/instances.log",
     conda:
         "../envs/study.yaml"
-    params:
-        settings=settings(
-            "datasets",
-            "sources",
-            "repositories",
-            "environments",
-            "instances",
-            "exclude",
-            "grading",
-        ),
-        protocol=settings("reproductions", "warmup"),
     script:
         "../scripts/read_instances.py"
 
@@ -84,5 +85,7 @@ checkpoint corpus:
         "results/logs/corpus.log",
     conda:
         "../envs/study.yaml"
+    params:
+        code=code_digest("study.entry", "study.ledger", "study.repeatability"),
     script:
         "../scripts/select_corpus.py"

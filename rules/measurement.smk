@@ -13,6 +13,8 @@ rule measure:
         "results/logs/measurements/{instance}.log",
     conda:
         "../envs/study.yaml"
+    # No other job runs beside a measurement.
+    threads: workflow.cores
     resources:
         core_group=1,
     params:

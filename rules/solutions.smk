@@ -19,6 +19,8 @@ rule grade:
 
 
 rule host:
+    input:
+        settings=settings_file("host", "counter"),
     output:
         report(
             "results/host.json",
@@ -45,6 +47,9 @@ checkpoint cases:
         grades=get_grades,
         probes=get_kept_probes,
         host="results/host.json",
+        protocol=settings_file(
+            "cases", "warmup", "calibration", "replicates", "seed", "isolation"
+        ),
     output:
         cases="results/cases.parquet",
         outcomes="results/outcomes.parquet",
@@ -52,7 +57,5 @@ checkpoint cases:
         "results/logs/cases.log",
     conda:
         "../envs/study.yaml"
-    params:
-        protocol=settings("warmup", "calibration", "replicates", "seed", "isolation"),
     script:
         "../scripts/assemble_cases.py"

@@ -18,7 +18,8 @@ with script.logged(snakemake):
     kept = corpus.instance_id[corpus.status == "kept"].tolist()
     verdicts = read_verdicts(snakemake.input.grades)
     host = json.loads(Path(snakemake.input.host).read_bytes())
-    protocol = [snakemake.params.protocol, host["host"], host["counter"]["backend"], host["confinement"]]
+    settings = Path(snakemake.input.protocol).read_text("utf-8")
+    protocol = [settings, host["host"], host["counter"]["backend"], host["confinement"]]
     cases = build_cases(kept, verdicts, read_probes(snakemake.input.get("probes", [])), protocol)
     cases.to_parquet(snakemake.output.cases)
     build_outcomes(verdicts, cases).to_parquet(snakemake.output.outcomes)

@@ -153,7 +153,7 @@ class Config(Section):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     seed: NonNegativeInt = 1
     isolation: Literal["none"] = "none"
-    instances: tuple[str, ...] | None = None
+    instances: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     exclude: tuple[str, ...] = ()
 
     @model_validator(mode="after")

@@ -138,6 +138,8 @@ def _reason(error: Exception) -> str | None:
         return no_room(_full_folder(error))
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}: make it accessible to this user and run again"
+    if isinstance(error, NotADirectoryError | FileExistsError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}: give a folder in its place"
     return None
 
 

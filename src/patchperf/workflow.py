@@ -14,7 +14,7 @@ from typing import TextIO
 import pandas as pd
 
 from patchperf.config import Config, resolve_path
-from patchperf.errors import MachineError
+from patchperf.errors import InputError, MachineError
 from patchperf.sandbox.files import erase
 from patchperf.sandbox.space import require_room
 from patchperf.scratch import scratch_root
@@ -32,9 +32,18 @@ def input_files(config: Config, folders: tuple[Path, ...]) -> dict[str, list[str
     return {role: list(dict.fromkeys(paths)) for role, paths in found.items() if paths}
 
 
-def settings(config: Config, *keys: str) -> str:
-    """Some settings as one text, for a rule that a change of them, and of no other, has to rerun."""
-    return json.dumps(config.model_dump(mode="json", include=set(keys)), sort_keys=True)
+def settings_file(config: Config, folder: Path, rule: str, *keys: str) -> str:
+    """The path of a file with some settings, an input of the rule that a change of them, and of no other, has to rerun.
+
+    It is written anew only when its content changes. So results and settings fit together also where Snakemake's own
+    records are gone, as in a copy of the results.
+    """
+    text = json.dumps(config.model_dump(mode="json", include=set(keys)), sort_keys=True)
+    file = folder / f"{rule}.json"
+    if not file.exists() or file.read_text("utf-8") != text:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    return str(file)
 
 
 def code_digest(*modules: str) -> str:
@@ -58,7 +67,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 @functools.lru_cache(maxsize=8)
 def _read_table(path: str, _version: int) -> pd.DataFrame:
-    return pd.read_parquet(path)
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError):
+        raise InputError(f"{path} cannot be read: delete it and run again") from None
 
 
 def host_warnings(host: Path) -> list[str]:

@@ -56,19 +56,15 @@ def test_an_input_file_that_does_not_exist_is_named(files: Path) -> None:
         workflow.input_files(config(sources=[{"name": "dune", "predictions": "gone.jsonl"}]), (files,))
 
 
-def test_settings_change_with_their_keys_and_with_no_other() -> None:
-    before, other_seed, other_alpha = config(), config(seed=2), config(alpha=0.01)
-    keys = ("seed", "calibration")
-    assert workflow.settings(before, *keys) == workflow.settings(other_alpha, *keys)
-    assert workflow.settings(before, *keys) != workflow.settings(other_seed, *keys)
-    assert json.loads(workflow.settings(before, *keys)) == {
-        "calibration": {"max_seconds": 8.0, "min_seconds": 4.0},
-        "seed": 1,
-    }
+def test_a_file_of_settings_is_written_anew_when_one_of_its_keys_changes_and_only_then(tmp_path: Path) -> None:
+    def written(settings: Config, *keys: str) -> Path:
+        return Path(workflow.settings_file(settings, tmp_path / "settings", "cases", *keys))
 
-
-def test_settings_do_not_depend_on_the_order_of_keys() -> None:
-    assert workflow.settings(config(), "seed", "alpha") == workflow.settings(config(), "alpha", "seed")
+    file = written(config(), "seed", "calibration")
+    assert json.loads(file.read_bytes()) == {"calibration": {"max_seconds": 8.0, "min_seconds": 4.0}, "seed": 1}
+    os.utime(file, ns=(0, 0))
+    assert written(config(alpha=0.01), "calibration", "seed").stat().st_mtime_ns == 0
+    assert written(config(seed=2), "seed", "calibration").stat().st_mtime_ns > 0
 
 
 def test_a_code_digest_covers_a_module_or_a_whole_package() -> None:

@@ -13,15 +13,15 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 
 from patchperf import config
 from patchperf.errors import InputError
-from patchperf.study.instance import Instance
+from patchperf.study.instance import INSTANCE_ID, Instance
 
 FORMATS = (".parquet", ".json", ".jsonl")
 START, END = ": '>>>>> Start Test Output'", ": '>>>>> End Test Output'"
 FILE_NAME = r"[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*"
 PATTERNS = {
-    "instance_id": FILE_NAME,
+    "instance_id": INSTANCE_ID,
     "repo": f"{FILE_NAME}/{FILE_NAME}",
-    "base_commit": r"[A-Za-z0-9][A-Za-z0-9._/-]*",
+    "base_commit": r"[0-9a-f]{40}|[0-9a-f]{64}",
 }
 """What these fields have to look like: they become names of files and arguments of git."""
 

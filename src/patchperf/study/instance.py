@@ -9,6 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 GROUND_TRUTH = "ground_truth"
+INSTANCE_ID = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}"
+"""What an instance id has to look like: it becomes part of file names, and a wildcard of the workflow."""
 
 Dialect = Literal["swe-bench", "swe-bench-live"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from patchperf.errors import InputError
 from patchperf.sandbox.environments import EnvironmentSpec
 from patchperf.study.instance import Candidate, Instance
 
@@ -34,5 +35,9 @@ def write_row(row: Row, folder: Path = ROWS) -> None:
 
 
 def read_row(instance_id: str, folder: Path = ROWS) -> Row:
-    """Read a row."""
-    return Row.model_validate(json.loads(row_path(instance_id, folder).read_bytes()))
+    """Read a row; raises InputError if it is not there or not whole."""
+    path = row_path(instance_id, folder)
+    try:
+        return Row.model_validate(json.loads(path.read_bytes()))
+    except (FileNotFoundError, ValueError):
+        raise InputError(f"{path} is missing, cut short, or of another version: delete {folder} and run again") from None

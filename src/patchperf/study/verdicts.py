@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from patchperf.quality.outcomes import Outcome, outcome
 from patchperf.sandbox import patches, trees
@@ -77,12 +78,15 @@ def judge_candidates(
 def _remembered(bench: Workbench, reproduction: Reproduction, candidate: Candidate, journal: Path) -> Verdict:
     key = content_digest([candidate.digest, reproduction.spec, reproduction.unreproduced, bench.sandbox.confinement])
     file = journal / f"{key}.json"
-    if file.exists():
+    with suppress(FileNotFoundError, ValidationError):
         return Verdict.model_validate_json(file.read_bytes())
     verdict = judge_candidate(bench, reproduction, candidate)
     journal.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")
-    partial.write_text(verdict.model_dump_json(), "utf-8")
+    with partial.open("w", encoding="utf-8") as out:
+        out.write(verdict.model_dump_json())
+        out.flush()
+        os.fsync(out.fileno())
     partial.replace(file)
     return verdict
 

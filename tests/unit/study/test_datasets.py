@@ -26,7 +26,7 @@ git checkout abc1234 pkg/tests/test_a.py
 OLD: dict[str, Any] = {
     "instance_id": "a__b-1",
     "repo": "a/b",
-    "base_commit": "abc1234",
+    "base_commit": "abc1234" * 5 + "01234",
     "version": "1.2",
     "patch": "the patch",
     "test_patch": "the test patch",
@@ -72,7 +72,7 @@ def test_a_row_of_swe_bench_5_has_its_native_command_from_the_script(tmp_path: P
         dataset="mine",
         dialect="swe-bench",
         repo="a/b",
-        base_commit="abc1234",
+        base_commit="abc1234" * 5 + "01234",
         version="1.2",
         patch="the patch",
         test_patch="the test patch",
