@@ -17,9 +17,10 @@ from snakemake.common.configfile import load_configfile
 from snakemake.iocontainers import Wildcards
 
 from patchperf import script
-from patchperf.measure.tools import RESULT, write_tools
+from patchperf.study.decorated import ProbedTest, run_decorated
 from patchperf.study.probe import Probe
 from patchperf.study.reproduction import Reproduction
+from patchperf.study.reused_tree import ReusedTree
 from patchperf.study.workbench import Workbench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,15 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def untraced_seconds(bench: Workbench, probe: Probe) -> float:
     """Wall time of the decorated test, run as the probe runs it but without strace."""
     assert probe.single_point is not None
-    tree = bench.tree("untraced", bench.instance.patch)
-    probe.single_point.edit(tree, decorated=True)
-    tools, out, layout = bench.work / "tools", bench.work / "out", bench.sandbox.layout
-    out.mkdir(exist_ok=True)
-    spec = {"mode": "probe", "warmup": bench.config.warmup, "marker": "0" * 32, "out": f"{layout.out}/{RESULT}"}
-    write_tools(tools, spec)
-    shell = probe.single_point.shell
-    command = bench.command(shell, tree, timeout=bench.config.timeouts.probe, tools=tools, out=out)
-    return bench.sandbox.run(command, bench.config.sandbox.limits).seconds
+    test = ProbedTest(bench, probe.single_point, ReusedTree(bench, "untraced", bench.instance.patch))
+    mode = {"mode": "probe", "warmup": bench.config.warmup, "marker": "0" * 32}
+    return run_decorated(test, mode).done.seconds
 
 
 def main(config: str, names: list[str]) -> None:

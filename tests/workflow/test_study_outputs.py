@@ -38,10 +38,15 @@ FIGURES = ("funnel", "io", "outcomes", "repetitions", "noise", "significance", "
 KEPT = sorted(name for name, (status, _) in EXPECTED["ledger"].items() if status == "kept")
 
 FLAKY = "fernbank__trellis-33"
-FLAKY_REASONS = {"ground-truth-flaky", "ground-truth-fails", "not-single-point", "not-repeatable"}
+FLAKY_REASONS = {"ground-truth-flaky", "ground-truth-fails", "depends-on-other-tests", "not-repeatable"}
 """Its ground truth fails now and then; where it is lucky three times, the instance is excluded a step later."""
 
-REASONS = {"": "", "several-f2p-tests": "single-test", "ground-truth-flaky": "not-reproducible"}
+REASONS = {
+    "": "",
+    "several-f2p-tests": "single-test",
+    "ground-truth-flaky": "not-reproducible",
+    "depends-on-other-tests": "not-single-point",
+}
 """The ledger's reasons in the words of the expectations, where these differ."""
 
 MUCH_SLOWER = {

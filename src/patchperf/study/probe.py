@@ -136,7 +136,8 @@ def _runs_alone(test: ProbedTest, story: _Story) -> None:
     run, report = _alone(test, "ground truth", test.fixed.fresh())
     story.runs.append(run)
     if report.kind != "passed":
-        raise _ExcludedError("repeatability", ALONE[report.kind], f"{run.summary}: {report.text}")
+        alone = f"{run.what}: {report.text}; last line: {runs.last_line(run.tail)}"
+        raise _ExcludedError("repeatability", ALONE[report.kind], alone)
     run, report = _alone(test, "base", test.bench.tree("base", None))
     story.runs.append(run)
     if report.kind == "passed":

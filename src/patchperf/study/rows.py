@@ -40,4 +40,6 @@ def read_row(instance_id: str, folder: Path = ROWS) -> Row:
     try:
         return Row.model_validate(json.loads(path.read_bytes()))
     except (FileNotFoundError, ValueError):
-        raise InputError(f"{path} is missing, cut short, or of another version: delete {folder} and run again") from None
+        raise InputError(
+            f"{path} is missing, cut short, or of another version: delete {folder} and run again"
+        ) from None
