@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from patchperf.cli.page import Paragraph, Section
@@ -176,7 +175,7 @@ def _residue(residue: Residue) -> list[Paragraph]:
 def _system_calls(probe: Probe, io: IoVerdict, calls: int) -> Section:
     told = [Paragraph("all calls", _counts(io.classes) or "none")]
     if io.deciding:
-        told.append(Paragraph("deciding calls", _counts(Counter(call.kind for call in io.deciding))))
+        told.append(Paragraph("deciding calls", _counts({str(kind): count for kind, count in io.kinds.items()})))
         told += _first([Paragraph(call.kind, _call(call)) for call in io.deciding], calls, probe)
     if io.exceptions:
         told.append(Paragraph("exceptions used", _counts(io.exceptions)))

@@ -41,7 +41,7 @@ def probed(probe: Probe) -> Entry:
     file = f"results/probes/{probe.instance_id}.json"
     if probe.kept:
         return Entry(probe.stage, "kept", "", "", "", file, probe.evidence)
-    kind = probe.io.deciding[0].kind if probe.stage == "io" and probe.io else ""
+    kind = (probe.io.kind or "") if probe.stage == "io" and probe.io else ""
     repeatability = ""
     if probe.stage == "repeatability":
         if probe.reason not in CLASSES:

@@ -196,16 +196,19 @@ def _does_no_io(test: ProbedTest, trace: Path, marked: _Marked, story: _Story) -
     if isinstance(window, WindowProblem):
         raise _ExcludedError("repeatability", "no-window", f"{window.reason}: {window.detail}")
     story.io = judge(window)
-    if not story.io.io:
+    telling = story.io.telling
+    if telling is None:
         return
     found = find_io_lines(test)
     story.runs += [found.run] if found.run else []
     story.io_lines, story.io_lines_note = found.lines, found.note
-    first = story.io.deciding[0]
-    line = next((one.line for one in found.lines if one.line and (one.name, one.kind) == (first.name, first.kind)), 0)
+    like = (telling.name, telling.kind)
+    line = next((one.line for one in found.lines if one.line and (one.name, one.kind) == like), 0)
     from_where = f" from line {line} of {test.point.target.file}," if line else ""
     raise _ExcludedError(
-        "io", "io", f"{first.kind}: {first.name}({first.arguments[:200]}){from_where} at line {first.line} of {trace}"
+        "io",
+        "io",
+        f"{telling.kind}: {telling.name}({telling.arguments[:200]}){from_where} at line {telling.line} of {trace}",
     )
 
 

@@ -225,26 +225,54 @@ class IoVerdict(BaseModel):
     """Whether a window performs I/O, and on what grounds.
 
     ``classes`` counts all traced calls by class (see ``UNTRACED``), ``exceptions`` those that an exception spared by
-    its name, ``unknown`` names the calls that the table lacks. ``deciding`` holds the first deciding calls only (as
-    many as the reader kept).
+    its name, ``unknown`` names the calls that the table lacks. ``kinds`` counts the deciding calls by class;
+    ``deciding`` holds the first of them only (as many as the reader kept).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     io: bool
     classes: dict[str, int]
+    kinds: dict[Kind, int]
     deciding: tuple[DecidingCall, ...]
     exceptions: dict[str, int]
     unknown: tuple[str, ...]
+
+    @property
+    def kind(self) -> Kind | None:
+        """The class that tells most of the test: that it starts a process, not that it looks at the pipe between."""
+        return min(self.kinds, key=TELLING.index, default=None)
+
+    @property
+    def telling(self) -> DecidingCall | None:
+        """The first deciding call of that class, if it is among those kept, else the first of all."""
+        return next((call for call in self.deciding if call.kind == self.kind), next(iter(self.deciding), None))
+
+
+TELLING: tuple[Kind, ...] = (
+    "network",
+    "processes",
+    "file data",
+    "directory",
+    "local sockets and pipes",
+    "administration",
+    "terminal",
+    "unknown",
+    "file metadata",
+)
+"""The counted classes, by how much they tell of a test."""
 
 
 def judge(window: Window) -> IoVerdict:
     """The verdict on a window by the module's rule."""
     classes: Counter[str] = Counter()
+    kinds: Counter[Kind] = Counter()
     exceptions: Counter[str] = Counter()
     unknown = set()
     for (name, ruling), count in window.counts.items():
         classes[ruling.kind] += count
+        if ruling.io:
+            kinds[ruling.kind] += count
         if ruling.exemption is not None:
             exceptions[ruling.exemption] += count
         if ruling.kind == "unknown":
@@ -252,6 +280,7 @@ def judge(window: Window) -> IoVerdict:
     return IoVerdict(
         io=any(ruling.io for _, ruling in window.counts),
         classes=dict(sorted(classes.items())),
+        kinds=dict(sorted(kinds.items())),
         deciding=tuple(
             DecidingCall(
                 name=call.name,

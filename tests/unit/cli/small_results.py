@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def probe(stage: str = "corpus", reason: str = "", **changes: Any) -> Probe:
         "evidence": "what was seen",
         "single_point": POINT,
         "runs": RUNS,
-        "io": IoVerdict(io=False, classes={"memory": 2}, deciding=(), exceptions={}, unknown=()),
+        "io": IoVerdict(io=False, classes={"memory": 2}, kinds={}, deciding=(), exceptions={}, unknown=()),
         "confinement": "namespaces",
     }
     return Probe.model_validate(plain | changes)
@@ -95,7 +96,14 @@ def call(line: int, name: str = "openat", kind: str = "file data", arguments: st
 
 
 def io_verdict(*calls: DecidingCall, **changes: Any) -> IoVerdict:
-    plain = {"io": True, "classes": {"file data": 5, "memory": 9}, "deciding": calls, "exceptions": {}, "unknown": ()}
+    plain = {
+        "io": True,
+        "classes": {"file data": 5, "memory": 9},
+        "kinds": Counter(call.kind for call in calls),
+        "deciding": calls,
+        "exceptions": {},
+        "unknown": (),
+    }
     return IoVerdict.model_validate(plain | changes)
 
 

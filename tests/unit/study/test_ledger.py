@@ -47,7 +47,14 @@ def probe(name: str, stage: str, reason: str = "", spec: str | None = None, **mo
 
 def io_probe(name: str, *kinds: str) -> Probe:
     deciding = [call(kind, line) for line, kind in enumerate(kinds, start=1)]
-    io = {"io": True, "classes": {}, "deciding": deciding, "exceptions": {}, "unknown": []}
+    io = {
+        "io": True,
+        "classes": {},
+        "kinds": dict.fromkeys((one["kind"] for one in deciding), 1),
+        "deciding": deciding,
+        "exceptions": {},
+        "unknown": [],
+    }
     return probe(name, "io", "io", io=io)
 
 

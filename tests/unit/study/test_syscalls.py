@@ -15,6 +15,7 @@ from patchperf.study.syscalls import (
     EXEMPTIONS,
     KINDS,
     TABLE,
+    TELLING,
     Call,
     IoVerdict,
     Kind,
@@ -376,6 +377,15 @@ def test_an_import_that_finds_nothing_is_spared_when_the_process_names_its_impor
     spared = traced(program, tmp_path, import_path=tuple(folders))
     assert not spared.io, spared.deciding
     assert spared.exceptions["import search"] >= 1
+
+
+def test_the_most_telling_class_is_named_although_another_comes_first(tmp_path: Path) -> None:
+    verdict = traced(Program("child", True, "os.fstat(0); subprocess.run(['true'])", "import subprocess"), tmp_path)
+    assert verdict.deciding[0].kind == "file metadata"
+    assert verdict.kind == "processes"
+    assert verdict.telling is not None
+    assert verdict.telling.name in {"clone", "clone3", "fork", "vfork"}
+    assert set(TELLING) == COUNTED
 
 
 def test_every_class_is_one_of_the_named_ones_and_every_name_has_one() -> None:
