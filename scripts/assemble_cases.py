@@ -19,7 +19,7 @@ with script.logged(snakemake):
     verdicts = read_verdicts(snakemake.input.grades)
     host = json.loads(Path(snakemake.input.host).read_bytes())
     settings = Path(snakemake.input.protocol).read_text("utf-8")
-    protocol = [settings, host["host"], host["counter"]["backend"], host["confinement"]]
+    protocol = [settings, host["host"], host["counter"]["backend"], host["emulation"], host["confinement"]]
     cases = build_cases(kept, verdicts, read_probes(snakemake.input.get("probes", [])), protocol)
     cases.to_parquet(snakemake.output.cases)
     build_outcomes(verdicts, cases).to_parquet(snakemake.output.outcomes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from patchperf import script
 from patchperf.config import cache_folder
-from patchperf.counters.preflight import choose, in_sandbox
+from patchperf.counters.preflight import choose, emulation, in_sandbox
 from patchperf.sandbox.local import DESCRIPTIONS, local_sandbox
 from patchperf.study.measuring import Host
 
@@ -19,10 +19,17 @@ with script.logged(snakemake), script.scratch(snakemake) as work:
     sandbox = local_sandbox(config.sandbox, work)
     python = Path(sys.executable)
     readable = (Path(sys.prefix), Path(sys.base_prefix))
-    attempt = in_sandbox(sandbox, config.sandbox.limits, cache_folder(config), python, readable, work=work)
+    cache = cache_folder(config)
+    attempt = in_sandbox(sandbox, config.sandbox.limits, cache, python, readable, work=work)
     counter = choose(config.counter, attempt)
     logging.info("counter: %s", counter.reason)
     confined = sandbox.confinement.startswith("namespaces")
     warning = "" if confined else f"patches are not confined ({sandbox.reason}): {DESCRIPTIONS[sandbox.confinement]}"
-    host = Host(host=snakemake.params.host, counter=counter, confinement=sandbox.confinement, warning=warning)
+    host = Host(
+        host=snakemake.params.host,
+        counter=counter,
+        emulation=emulation(counter.backend, cache, python),
+        confinement=sandbox.confinement,
+        warning=warning,
+    )
     Path(snakemake.output[0]).write_text(host.model_dump_json(indent=1), "utf-8")

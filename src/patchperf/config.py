@@ -145,7 +145,7 @@ class Config(Section):
     timeouts: Timeouts = Timeouts()
     reproductions: PositiveInt = 3
     grading: Literal["all", "corpus"] = "all"
-    counter: Literal["auto", "cirron", "perf", "none"] = "auto"
+    counter: Literal["auto", "cirron", "perf", "qemu", "callgrind", "none"] = "auto"
     warmup: NonNegativeInt = 10
     calibration: Calibration = Calibration()
     replicates: Annotated[int, Field(ge=1)] = 5

@@ -133,7 +133,7 @@ def test_a_wrong_type_is_named_with_key_and_value(changes: dict[str, Any], said:
         ({"replicates": 0}, "key replicates = 0: expected a value greater than or equal to 1"),
         ({"alpha": 1}, "key alpha = 1: expected a value less than 1"),
         ({"seed": -1}, "key seed = -1: expected a value greater than or equal to 0"),
-        ({"counter": "papi"}, "key counter = 'papi': expected 'auto', 'cirron', 'perf' or 'none'"),
+        ({"counter": "papi"}, "key counter = 'papi': expected 'auto', 'cirron', 'perf', 'qemu', 'callgrind' or 'none'"),
         ({"grading": "some"}, "key grading = 'some': expected 'all' or 'corpus'"),
         ({"sandbox": {"confinement": "no"}}, "key sandbox.confinement = 'no': expected 'required' or 'best-effort'"),
         ({"datasets": []}, "key datasets = []: expected a list with at least one element"),

@@ -6,18 +6,16 @@ whether the reading itself failed. Only a value of zero gives that away.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from uv import find_uv_bin
 
 from patchperf.counters.protocol import INPROCESS, Backend, Count
 from patchperf.errors import MachineError
+from patchperf.sandbox.locks import exclusive
 
 REQUIREMENT = "cirron==0.4"
 LOAD = "import sys; sys.path.insert(0, sys.argv[1]); import patchperf_inprocess as p; p.load_cirron(sys.argv[2])"
@@ -54,8 +52,7 @@ def prepare(cache: Path, python: Path) -> Path:
         return folder
     if shutil.which("c++") is None:
         raise MachineError("cirron compiles its library with c++, which is not installed: install g++")
-    cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / f"{folder.name}.lock"):
+    with exclusive(cache / f"{folder.name}.lock"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.name}-") as scratch:
                 half = Path(scratch) / folder.name
@@ -73,10 +70,3 @@ def _run(problem: str, argv: list[str | Path]) -> None:
     if done.returncode != 0:
         said = done.stdout.strip().splitlines()
         raise MachineError(f"{problem} ({argv[0]} ended with {done.returncode}): {said[-1] if said else 'no output'}")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

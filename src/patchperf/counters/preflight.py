@@ -10,18 +10,26 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from patchperf.counters.callgrind import Callgrind
 from patchperf.counters.cirron import Cirron
 from patchperf.counters.none import NoCounter
 from patchperf.counters.perf import Perf
-from patchperf.counters.protocol import INPROCESS, Backend, Count, Counter
+from patchperf.counters.protocol import INPROCESS, Backend, Count, Counter, Emulation, Simulator
+from patchperf.counters.qemu import Qemu
 from patchperf.errors import MachineError
 from patchperf.sandbox.protocol import Command, Limits, Sandbox
 
-Wanted = Literal["auto", "cirron", "perf", "none"]
+Wanted = Literal["auto", "cirron", "perf", "qemu", "callgrind", "none"]
 Attempt = Callable[[Backend], str | None]
 """Tries a backend out: None if it really counts, else why it does not."""
 
-COUNTERS: dict[Backend, Counter] = {"cirron": Cirron(), "perf": Perf(), "none": NoCounter()}
+COUNTERS: dict[Backend, Counter] = {
+    "cirron": Cirron(),
+    "perf": Perf(),
+    "qemu": Qemu(),
+    "callgrind": Callgrind(),
+    "none": NoCounter(),
+}
 WORKS = "counts"
 TIMEOUT = 60.0
 WORK_RATIO = 4
@@ -43,7 +51,8 @@ def choose(wanted: Wanted, attempt: Attempt) -> Choice:
     """The counter to use.
 
     ``auto`` is cirron if it really counts, else perf if it really counts, else none, and the reason then says loudly
-    what is lost. cirron needs the hardware event that perf reads, so it is not installed where perf finds none. Raises
+    what is lost; simulators have to be asked for by name. cirron needs the hardware event that perf reads, so it is not
+    installed where perf finds none. Raises
     MachineError when a backend was asked for by name and does not count.
     """
     if wanted == "none":
@@ -68,6 +77,14 @@ def choose(wanted: Wanted, attempt: Attempt) -> Choice:
     return Choice(backend="cirron", reason="cirron counts", tried={"perf": WORKS, "cirron": WORKS})
 
 
+def emulation(backend: Backend, cache: Path, python: Path) -> Emulation | None:
+    """What a simulated backend counts under on this machine; None for any other backend."""
+    counter = COUNTERS[backend]
+    if not isinstance(counter, Simulator):
+        return None
+    return counter.emulation(counter.prepare(cache, python))
+
+
 def on_host(cache: Path, python: Path) -> Attempt:
     """Trying out with a Python of this machine, outside any sandbox."""
 
@@ -76,14 +93,15 @@ def on_host(cache: Path, python: Path) -> Attempt:
             folder = COUNTERS[backend].prepare(cache, python)
         except MachineError as error:
             return str(error)
-        argv = [str(python), "-B", *_arguments(str(INPROCESS), backend, folder)]
-        try:
-            done = subprocess.run(
-                argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"trying it out took more than {TIMEOUT:.0f} s"
-        return _verdict(backend, done.stdout)
+        with tempfile.TemporaryDirectory() as out:
+            argv = [*_words(backend, folder, out), str(python), "-B", *_arguments(str(INPROCESS), backend, folder)]
+            try:
+                done = subprocess.run(
+                    argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT, check=False
+                )
+            except subprocess.TimeoutExpired:
+                return f"trying it out took more than {TIMEOUT:.0f} s"
+            return _verdict(backend, done.stdout, Path(out))
 
     return attempt
 
@@ -102,19 +120,22 @@ def in_sandbox(
             folder = COUNTERS[backend].prepare(cache, python)
         except MachineError as error:
             return str(error)
-        with tempfile.TemporaryDirectory(dir=work) as tree:
+        with tempfile.TemporaryDirectory(dir=work) as tree, tempfile.TemporaryDirectory(dir=work) as out:
+            script = f"{sandbox.layout.tools}/{INPROCESS.name}"
+            words = _words(backend, folder, sandbox.layout.out)
             command = Command(
-                argv=(str(python), *_arguments(f"{sandbox.layout.tools}/{INPROCESS.name}", backend, folder)),
+                argv=(*words, str(python), *_arguments(script, backend, folder)),
                 tree=Path(tree),
                 environment={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+                out=Path(out),
                 tools=INPROCESS.parent,
                 readable=(*readable, *([folder] if folder else [])),
                 timeout=TIMEOUT,
             )
             done = sandbox.run(command, limits)
-        if done.ended != "exit":
-            return f"trying it out was stopped: {done.ended} after {done.seconds:.0f} s"
-        return _verdict(backend, done.output)
+            if done.ended != "exit":
+                return f"trying it out was stopped: {done.ended} after {done.seconds:.0f} s"
+            return _verdict(backend, done.output, Path(out))
 
     return attempt
 
@@ -135,13 +156,26 @@ def _arguments(script: str, backend: Backend, folder: Path | None) -> list[str]:
     return [script, backend, *([str(folder)] if folder else [])]
 
 
-def _verdict(backend: Backend, output: str) -> str | None:
+def _words(backend: Backend, folder: Path | None, out: str) -> tuple[str, ...]:
+    counter = COUNTERS[backend]
+    return counter.words(folder, out, 0) if isinstance(counter, Simulator) and folder is not None else ()
+
+
+def _verdict(backend: Backend, output: str, out: Path) -> str | None:
     lines = output.strip().splitlines()
     try:
         first, second = _COUNTS.validate_json(lines[-1] if lines else "")
     except ValueError:
         return f"trying it out printed no counts: {lines[-1] if lines else 'nothing'}"
-    problem = judge(COUNTERS[backend], first, second)
+    counter = COUNTERS[backend]
+    if isinstance(counter, Simulator):
+        values = [region.instructions for region in counter.regions(out)]
+        if len(values) != 2:
+            return f"trying it out counted {len(values)} regions of 2: the program did not run under the emulator"
+        first, second = (
+            reading.model_copy(update={"value": value}) for reading, value in zip((first, second), values, strict=True)
+        )
+    problem = judge(counter, first, second)
     return f"{problem} ({_paranoia()})" if problem is not None and backend == "perf" else problem
 
 

@@ -14,7 +14,8 @@
     trial_seconds              trial, calibrate: batches double until one takes this long
     min_seconds, max_seconds   calibrate: the window of the loop
     repetitions                replicate: length of the loop
-    counter, counter_folder    replicate: "none", "perf" or "cirron", and the folder cirron was prepared in
+    counter, counter_folder    replicate: "none", "perf", "cirron", or under an emulator its name, "qemu" or
+                               "callgrind"; and the folder cirron was prepared in
 
 Where the decorator stands: outermost, so that a repetition is all that a call of the test is, with what the decorators
 below do each time (patches, overridden settings, skips that are decided late). Marks and attributes are copied up, the
@@ -280,6 +281,7 @@ class _Run:
             "batches": [],
             "steps": [],
             "counter": None,
+            "children": None,
             "import_path": None,
             "announced": None,
             "before": None,
@@ -632,13 +634,17 @@ def settled_count(timed, low, high):
 
 def _replicate(spec, record):
     counter = open_counter(spec["counter"], spec.get("counter_folder"))
+    children = _children()
     try:
         for step in _warm_up(spec, record):
             yield step
         record["before"] = _snapshot()
+        if counter.marks:
+            yield _Step("empty", 0, begin=counter.start, end=counter.stop)
         step = _Step("loop", spec["repetitions"], begin=counter.start, end=counter.stop)
         yield step
         record["after"] = _snapshot()
+        record["children"] = None if children is None else _children() - children
         record["counter"] = counter.reading()
         record["repetitions"], record["wall_ns"] = step.started, step.ns
     finally:
@@ -734,6 +740,8 @@ def _snapshot():
         "user_seconds": usage.ru_utime,
         "system_seconds": usage.ru_stime,
         "threads": _threads(),
+        "children_faults": _System.usage(resource.RUSAGE_CHILDREN).ru_minflt,
+        "last_task": _last_task(),
         "gc_counts": list(gc.get_count()) if hasattr(gc, "get_count") else None,
         "gc_collections": [stat["collections"] for stat in gc.get_stats()] if hasattr(gc, "get_stats") else None,
         "cpus_allowed": _status("Cpus_allowed_list"),
@@ -774,6 +782,12 @@ def _threads():
         return None
 
 
+def _last_task():
+    """Number of the thread or process that was started last in this pid namespace."""
+    fields = (_read("/proc/loadavg") or "").split()
+    return int(fields[4]) if len(fields) > 4 else None
+
+
 def _steal_seconds():
     """Time that the hypervisor took from all CPUs together since boot."""
     line = (_read("/proc/stat") or "").split("\n", 1)[0].split()
@@ -796,6 +810,10 @@ _FORMAT_TOTAL_TIMES = 1 | 2
 _DISABLED, _INHERIT, _PINNED, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1, 1 << 1, 1 << 2, 1 << 5, 1 << 6
 _ATTR_SIZE, _CLOEXEC = 64, 8
 _ENABLE, _DISABLE = 0x2400, 0x2401
+QEMU_MARK = 28769
+_VALGRIND_REQUEST = bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3")
+_RUNNING_ON_VALGRIND = 0x1001
+_DUMP_STATS, _START_INSTRUMENTATION, _STOP_INSTRUMENTATION = [0x43540000 + number for number in (0, 4, 5)]
 _PERF_ERRORS = {
     "ENOENT": "this machine has no such hardware counter (no PMU)",
     "ENODEV": "this machine has no such hardware counter (no PMU)",
@@ -815,8 +833,11 @@ def open_counter(backend, folder=None):
 
 
 class _Counter:
+    """``marks``: what is counted is read outside of the process, region by region: an empty one is marked first."""
+
     backend = "none"
     problem = None
+    marks = False
 
     def start(self):
         pass
@@ -948,6 +969,65 @@ class CirronCounter(_Counter):
         return self._reading(int(counters.instruction_count), int(counters.time_enabled_ns), None, 1)
 
 
+class QemuMarks(_Counter):
+    """Marks for our plugin of QEMU: a system call that no kernel has, so that natively it only fails."""
+
+    backend = "qemu"
+    marks = True
+
+    def __init__(self):
+        import ctypes  # noqa: PLC0415  (only the processes that count pay for it)
+
+        self.call = ctypes.CDLL(None).syscall
+        self.number, self.begin, self.end = [ctypes.c_long(value) for value in (QEMU_MARK, 1, 2)]
+        self.call(self.number, ctypes.c_long(0))
+
+    def start(self):
+        """Count from here."""
+        self.call(self.number, self.begin)
+
+    def stop(self):
+        """Count no more."""
+        self.call(self.number, self.end)
+
+
+class CallgrindMarks(_Counter):
+    """Client requests to callgrind: instructions that do nothing on a processor and that valgrind looks for.
+
+    The numbers and the code are those of valgrind.h and callgrind.h for x86_64; the code takes the address of six
+    words, the request and its arguments, and returns the answer, 0 without valgrind.
+    """
+
+    backend = "callgrind"
+    marks = True
+
+    def __init__(self):
+        import ctypes  # noqa: PLC0415
+        import mmap  # noqa: PLC0415
+
+        if os.uname().machine != "x86_64":
+            raise OSError("no requests to valgrind known for {}".format(os.uname().machine))
+        self.page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        self.page.write(_VALGRIND_REQUEST)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self.page))
+        self.call = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_void_p)(address)
+        self.running, self.begin, self.end, self.dump = [
+            (ctypes.c_long * 6)(number)
+            for number in (_RUNNING_ON_VALGRIND, _START_INSTRUMENTATION, _STOP_INSTRUMENTATION, _DUMP_STATS)
+        ]
+        if not self.call(self.running):
+            raise OSError("the program did not run under valgrind")
+
+    def start(self):
+        """Count from here."""
+        self.call(self.begin)
+
+    def stop(self):
+        """Count no more, and have what was counted written down."""
+        self.call(self.end)
+        self.call(self.dump)
+
+
 def load_cirron(folder):
     """The module ``cirron/cirron.py`` of a folder; compiles its library with c++ if that is not there yet.
 
@@ -973,7 +1053,13 @@ def load_cirron(folder):
     return module
 
 
-_COUNTERS = {"none": lambda _: _Counter(), "perf": lambda _: PerfCounter(), "cirron": CirronCounter}
+_COUNTERS = {
+    "none": lambda _: _Counter(),
+    "perf": lambda _: PerfCounter(),
+    "cirron": CirronCounter,
+    "qemu": lambda _: QemuMarks(),
+    "callgrind": lambda _: CallgrindMarks(),
+}
 
 
 def try_counter(backend, folder=None):

@@ -47,3 +47,11 @@ def beyond(seconds_per_repetition: Mapping[str, float], repetitions: int, timeou
     """Solutions whose loop alone, by their trial, would take longer than a replicate may: predicted seconds."""
     predicted = {solution: seconds * repetitions for solution, seconds in seconds_per_repetition.items()}
     return {solution: seconds for solution, seconds in predicted.items() if seconds > timeout}
+
+
+def counted(seconds_per_repetition: float, repetitions: int, seconds: float) -> int:
+    """Repetitions of the loop under an emulator that take about ``seconds``; at least 1, at most N of the native loop.
+
+    A count is linear in the repetitions, so few tell as much as many.
+    """
+    return max(1, min(repetitions, int(seconds / seconds_per_repetition)))

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from patchperf.counters.none import NoCounter
-from patchperf.counters.protocol import Counter
+from patchperf.counters.protocol import Counter, Simulator
 from patchperf.errors import InputError, PatchperfError
-from patchperf.measure.calibration import Window, beyond, fastest
+from patchperf.measure import counting
+from patchperf.measure.calibration import Window, beyond, counted, fastest
+from patchperf.measure.counting import Counting
 from patchperf.measure.identity import SOCKET, awaited_caller
 from patchperf.measure.journal import Entry, Journal, Stage, open_journal
 from patchperf.measure.records import Record, records_of
@@ -27,6 +29,8 @@ from patchperf.sandbox.files import erase
 from patchperf.sandbox.protocol import Command, Completed, Limits, Sandbox
 
 TAIL_CHARACTERS = 4000
+_FIRST_SHARE = 0.1
+"""Of the time that counted repetitions are to take, what the trial that finds their number is meant to take."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class CasePlan:
     ``environment`` has PYTHONPATH with the sandbox's tools folder on it; ``passed`` gives None if the test's runner
     reported exactly one passed test, else what it reported. ``counter_folder`` is what ``counter.prepare`` returned.
     ``timeout`` is for each process, in seconds; ``attempts`` the number of runs that a single replicate, trial or
-    calibration may take.
+    calibration may take. With a simulator, ``counting_seconds`` is what its repetitions are to take under the emulator.
     """
 
     instance_id: str
@@ -69,8 +73,16 @@ class CasePlan:
     readable: tuple[Path, ...] = ()
     counter: Counter = field(default_factory=NoCounter)
     counter_folder: Path | None = None
+    counting_seconds: float = counting.SECONDS
     isolation: str = "none"
     host: str = field(default_factory=platform.node)
+
+    @property
+    def counting(self) -> Counting | None:
+        """The counting pass, if the counter is a simulator."""
+        if not isinstance(self.counter, Simulator) or self.counter_folder is None:
+            return None
+        return Counting.prepared(self.counter, self.counter_folder)
 
 
 @dataclass(frozen=True)
@@ -89,11 +101,14 @@ class Progress:
 class CaseResult:
     """What came of a case: all records, void ones included, and why solutions were dropped from it, by their id.
 
-    Whatever was measured of a dropped solution is void: a part of its rounds would be no fair sample.
+    Whatever was measured of a dropped solution is void: a part of its rounds would be no fair sample. ``uncounted`` are
+    those that have wall time but could not be counted under the emulator; where one of them is required, no solution of
+    the case has a count.
     """
 
     records: list[Record]
     dropped: dict[str, UnmeasurableError]
+    uncounted: dict[str, UnmeasurableError] = field(default_factory=dict)
 
 
 class UnmeasurableError(PatchperfError):
@@ -126,6 +141,11 @@ class _Job:
     slot: Slot | None = None
     repetitions: int | None = None
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the process runs without an emulator."""
+        return self.stage not in ("counting", "counting-trial")
+
     def is_entry(self, entry: Entry) -> bool:
         replicate = self.slot.replicate if self.slot else None
         return (entry.stage, entry.solution, entry.replicate) == (self.stage, self.solution, replicate)
@@ -144,9 +164,10 @@ def measure_case(
 ) -> CaseResult:
     """A case's records, measured now or found in its journal, and the solutions that had to be dropped.
 
-    Order: a trial of every solution; N calibrated on the fastest; then the rounds of the schedule. A killed run
-    continues behind the last entry of its journal, with the N it had. Solutions whose tree has not run in this session
-    are run once before their next replicate, so that their bytecode caches are warm; that run is in the journal too.
+    Order: a trial of every solution; N calibrated on the fastest; then the rounds of the schedule, and with a simulator
+    a trial and the same rounds once more under the emulator. A killed run continues behind the last entry of its
+    journal, with the N it had. Solutions whose tree has not run in this session are run once before their next
+    replicate, so that their bytecode caches are warm; that run is in the journal too.
 
     A solution that gives no valid value in ``plan.attempts`` runs, or whose loop would outlast the time-out, is
     dropped; raises UnmeasurableError if it is required. Raises InputError for a plan without solutions or with two of
@@ -164,7 +185,7 @@ def measure_case(
             raise
         finally:
             run.close()
-        return CaseResult(run.records(), run.dropped)
+        return CaseResult(run.records(), run.dropped, run.uncounted)
 
 
 class _CaseRun:
@@ -184,9 +205,12 @@ class _CaseRun:
         self.journal = journal
         self.progress = progress
         self.solutions = {solution.id: solution for solution in plan.solutions}
-        self.total = len(plan.solutions) * (1 + plan.replicates) + 1
+        self.counting = plan.counting
+        passes = 1 if self.counting is None else 2
+        self.total = len(plan.solutions) * (1 + passes * plan.replicates) + passes
         self.done = 0
         self.dropped: dict[str, UnmeasurableError] = {}
+        self.uncounted: dict[str, UnmeasurableError] = {}
         self.warm: set[str] = set()
         self.idle_since = time.perf_counter()
         self.work = journal.path.with_suffix(".work").absolute()
@@ -205,9 +229,41 @@ class _CaseRun:
         for solution, seconds in beyond(trials, repetitions, plan.timeout).items():
             needs = f"{repetitions} repetitions need about {seconds:.0f} s, a replicate may take {plan.timeout:.0f} s"
             self.drop(UnmeasurableError(plan.instance_id, solution, "loop-exceeds-timeout", needs, self.journal.path))
-        for slot in order(list(self.solutions), plan.replicates, plan.seed, plan.instance_id):
+        slots = order(list(self.solutions), plan.replicates, plan.seed, plan.instance_id)
+        for slot in slots:
             job = _Job("replicate", "replicate", slot.solution, slot.hash_seed, slot.padding, slot, repetitions)
             self.obtain_or_drop(job)
+        if self.counting is not None:
+            self.count(self.counting, slots, trials, repetitions)
+
+    def count(self, counting: Counting, slots: tuple[Slot, ...], trials: Mapping[str, float], repetitions: int) -> None:
+        """The rounds under the emulator; ends early when a required solution cannot be counted."""
+        fewer = self.counted_repetitions(counting, trials, repetitions)
+        for slot in slots:
+            self.obtain_count(_Job("counting", "replicate", slot.solution, slot.hash_seed, slot.padding, slot, fewer))
+
+    def counted_repetitions(self, counting: Counting, trials: Mapping[str, float], repetitions: int) -> int:
+        """How many repetitions to count, from a short run of the slowest solution under the emulator."""
+        seconds, layout = self.plan.counting_seconds, padding(self.plan.seed, 0)
+        for solution in sorted(trials, key=trials.__getitem__, reverse=True):
+            few = counted(trials[solution] * counting.simulator.slowdown, repetitions, seconds * _FIRST_SHARE)
+            job = _Job("counting-trial", "replicate", solution, 0, layout, repetitions=few)
+            report = self.obtain_count(job)
+            if report is not None and report.wall_ns:
+                return counted(report.wall_ns / 1e9 / few, repetitions, seconds)
+        return 1
+
+    def obtain_count(self, job: _Job) -> SelfReport | None:
+        """The valid report of a job under the emulator; None where its solution, or a required one, has none."""
+        required = any(self.solutions[name].required for name in self.uncounted)
+        if required or job.solution in self.dropped or job.solution in self.uncounted:
+            return None
+        try:
+            return self.obtain(job)
+        except UnmeasurableError as error:
+            logging.warning("%s", error)
+            self.uncounted[job.solution] = error
+            return None
 
     def trials(self, layout: int) -> dict[str, float]:
         """Seconds per repetition of every solution that can be run."""
@@ -256,7 +312,7 @@ class _CaseRun:
         tries = sum(job.is_entry(entry) for entry in self.journal.entries)
         while report is None and tries < self.plan.attempts:
             tries += 1
-            if job.stage == "replicate" and job.solution not in self.warm:
+            if job.mode == "replicate" and job.solution not in self.warm:
                 self.attempt(_Job("warming", "trial", job.solution, 0, padding(self.plan.seed, 0)), 1)
             self.attempt(job, tries)
             report = self.valid(job)
@@ -279,21 +335,15 @@ class _CaseRun:
             erase(folder)
             folder.mkdir()
         write_tools(tools, self.spec(job, promise))
-        command = Command(
-            argv=self.plan.argv,
-            tree=self.solutions[job.solution].tree,
-            environment=environment(self.plan.environment, job.hash_seed, job.padding),
-            out=out,
-            tools=tools,
-            readable=(*self.plan.readable, *([self.plan.counter_folder] if self.plan.counter_folder else [])),
-            timeout=self.plan.timeout,
-        )
+        command = self.command(job, tools, out)
         started = datetime.now(UTC)
         with awaited_caller(out) as caller:
             completed = self.sandbox.run(command, self.limits)
             pid = caller.pid()
         results, not_passed = read_results(out / RESULT), self.plan.passed(completed)
-        report, void = judge(promise, completed, results, pid=pid, not_passed=not_passed)
+        emulated = None if job.is_native else self.counting
+        regions = emulated.simulator.regions(out) if emulated else None
+        report, void = judge(promise, completed, results, pid=pid, not_passed=not_passed, regions=regions)
         now = time.perf_counter()
         host_seconds, self.idle_since = now - self.idle_since - completed.seconds, now
         entry = Entry(
@@ -316,6 +366,7 @@ class _CaseRun:
             confinement=self.sandbox.confinement,
             isolation=self.plan.isolation,
             host=self.plan.host,
+            emulation=emulated.emulation if emulated else None,
             void=void,
             output_tail=completed.output[-TAIL_CHARACTERS:] if void else "",
             report=report,
@@ -325,12 +376,36 @@ class _CaseRun:
         done = self.done + (void is None and job.stage != "warming")
         self.progress(Progress(self.plan.instance_id, job.stage, job.solution, done, self.total, void))
 
+    def command(self, job: _Job, tools: Path, out: Path) -> Command:
+        """What is run for a job, under the emulator where it counts; ``tools`` may get more to run it with."""
+        plan = self.plan
+        folder = None if self.counting else plan.counter_folder
+        native = Command(
+            argv=plan.argv,
+            tree=self.solutions[job.solution].tree,
+            environment=environment(plan.environment, job.hash_seed, job.padding),
+            out=out,
+            tools=tools,
+            readable=(*plan.readable, *([folder] if folder else [])),
+            timeout=plan.timeout,
+        )
+        if job.is_native or self.counting is None:
+            return native
+        return self.counting.command(native, tools, self.sandbox.layout, job.slot.replicate if job.slot else 0)
+
+    def counter(self, job: _Job) -> Counter:
+        """What counts in a replicate's process: nothing where the counting is a pass of its own."""
+        return NoCounter() if self.counting is not None and job.is_native else self.plan.counter
+
     def promise(self, job: _Job) -> Promise:
         entries = self.journal.entries
         same_round = [
             entry.report.environment_bytes
             for entry in entries
-            if job.slot and entry.replicate == job.slot.replicate and entry.void is None and entry.report
+            if job.slot
+            and (entry.stage, entry.replicate) == (job.stage, job.slot.replicate)
+            and entry.void is None
+            and entry.report
         ]
         return Promise(
             mode=job.mode,
@@ -338,7 +413,7 @@ class _CaseRun:
             warmup=self.plan.warmup,
             hash_seed=job.hash_seed,
             repetitions=job.repetitions,
-            counter=self.plan.counter if job.mode == "replicate" else None,
+            counter=self.counter(job) if job.mode == "replicate" else None,
             environment_bytes=same_round[0] if same_round else None,
             processes=frozenset(entry.process for entry in entries if entry.process is not None),
         )
@@ -356,7 +431,7 @@ class _CaseRun:
             folder = self.plan.counter_folder
             return common | {
                 "repetitions": job.repetitions,
-                "counter": self.plan.counter.backend,
+                "counter": self.counter(job).backend,
                 "counter_folder": str(folder) if folder else None,
             }
         window = self.plan.window
@@ -364,14 +439,19 @@ class _CaseRun:
 
     def records(self) -> list[Record]:
         entries = self.journal.entries
-        replicates = [entry for entry in entries if entry.stage == "replicate"]
-        if not replicates:
+        rows = [entry for entry in entries if entry.stage in ("replicate", "counting")]
+        if not rows:
             return []
         calibration = next(entry for entry in entries if entry.stage == "calibration" and entry.void is None)
         clock = calibration.report.clock if calibration.report else ""
+        native = {
+            (entry.solution, entry.replicate): entry.report
+            for entry in entries
+            if entry.stage == "replicate" and entry.void is None
+        }
         return [
             record
-            for entry in replicates
+            for entry in rows
             for record in records_of(
                 self.voided(entry),
                 instance_id=self.plan.instance_id,
@@ -379,16 +459,22 @@ class _CaseRun:
                 tree_digest=self.solutions[entry.solution].tree_digest,
                 window=self.plan.window,
                 anchor=calibration.solution,
-                backend=self.plan.counter.backend,
+                backend="none" if self.counting and entry.stage == "replicate" else self.plan.counter.backend,
                 clock=clock,
+                repetitions=calibration.report.repetitions if calibration.report else 0,
+                native=native.get((entry.solution, entry.replicate)) if entry.stage == "counting" else None,
             )
         ]
 
     def voided(self, entry: Entry) -> Entry:
-        """The entry, void where its solution was dropped after it."""
-        if entry.solution not in self.dropped or entry.void is not None:
+        """The entry, void where its solution was dropped after it, or its count where that is not wanted any more."""
+        dropped = self.dropped.get(entry.solution)
+        if dropped is None and entry.stage == "counting":
+            required = [error for name, error in self.uncounted.items() if self.solutions[name].required]
+            dropped = self.uncounted.get(entry.solution, *required[:1])
+        if dropped is None or entry.void is not None:
             return entry
-        return entry.model_copy(update={"void": f"dropped: {self.dropped[entry.solution].reason}"})
+        return entry.model_copy(update={"void": f"dropped: {dropped.reason}"})
 
 
 def _token(digest: str, job: _Job) -> str:

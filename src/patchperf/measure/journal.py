@@ -13,14 +13,19 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from patchperf.counters.protocol import Emulation
 from patchperf.errors import InputError, MachineError
 from patchperf.measure.self_report import Process, SelfReport, process_of
 
-Stage = Literal["trial", "calibration", "warming", "replicate"]
+Stage = Literal["trial", "calibration", "warming", "replicate", "counting-trial", "counting"]
 
 
 class Entry(BaseModel):
     """One process of a case: what it was for, how it ended, what it reported, and why it is void, if it is.
+
+    A "replicate" is measured natively; where the counter is a simulator, its counts come from "counting", the same
+    replicate under the emulator with fewer repetitions; ``emulation`` says which that was. Their number comes from a
+    "counting-trial".
 
     ``digest`` is the case's. ``replicate``, ``order``, ``padding`` are those of the schedule's slot (None outside
     rounds). ``pid`` is this host's number of the process that reported, None where the kernel cannot tell. ``seconds``
@@ -49,6 +54,7 @@ class Entry(BaseModel):
     confinement: str
     isolation: str
     host: str
+    emulation: Emulation | None
     void: str | None
     output_tail: str
     report: SelfReport | None

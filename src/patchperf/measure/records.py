@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from patchperf.counters.protocol import Backend
 from patchperf.measure.calibration import Window, WindowPosition
+from patchperf.measure.coverage import not_covered
 from patchperf.measure.journal import Entry
 from patchperf.measure.self_report import SelfReport, Snapshot
 
@@ -26,6 +27,11 @@ class Record(BaseModel):
     not void. ``pid`` is this host's number of the measured process, ``namespace_pid`` its own; where the kernel cannot
     tell the first, both are the second. ``backend`` is the counter, or the clock's name for wall_ns. ``anchor`` tells
     whether N was calibrated on this solution, ``window_position`` where the loop's time lies.
+
+    Wall time is always native. A simulated backend counts in a process of its own, whose conditions its row carries:
+    ``emulator`` and ``emulated_cpu`` are set, ``counted_repetitions`` were run, and ``value`` is scaled from these to
+    ``repetitions``, less ``count_constant`` (what the same loop counts with no repetitions). ``not_covered`` says what
+    a count leaves out of the loop, see ``coverage``.
 
     Seconds: ``process`` is the whole process; within it ``startup`` up to the call of the test, ``warmup``, ``loop``
     and ``harness`` (what our module in it took); ``host`` is what passed on our side since the process before.
@@ -72,6 +78,11 @@ class Record(BaseModel):
     counter_enabled_ns: int | None
     counter_running_ns: int | None
     counter_events: int | None
+    counted_repetitions: int | None
+    count_constant: int | None
+    emulator: str | None
+    emulated_cpu: str | None
+    not_covered: str
     voluntary_switches: int | None
     involuntary_switches: int | None
     minor_faults: int | None
@@ -124,12 +135,18 @@ def records_of(
     anchor: str,
     backend: Backend,
     clock: str,
+    repetitions: int,
+    native: SelfReport | None = None,
 ) -> list[Record]:
-    """The rows of one replicate: wall time, and instructions if a counter was asked for; void ones too."""
+    """The rows of one process, void ones too.
+
+    Of a replicate: wall time, and instructions if a counter read along. Of a counting: instructions alone, for
+    ``repetitions`` of the loop; ``native`` is the report of the same replicate without an emulator.
+    """
     report = entry.report
     wall_ns = report.wall_ns if report else None
     told_pid = report.pid if report else None
-    counted = report.counter.value if report and report.counter else None
+    counting = entry.stage == "counting"
     common = {
         "instance_id": instance_id,
         "solution": entry.solution,
@@ -137,13 +154,13 @@ def records_of(
         "replicate": entry.replicate,
         "order": entry.order,
         "attempt": entry.attempt,
-        "repetitions": entry.repetitions,
+        "repetitions": repetitions,
         "void": entry.void is not None,
         "reason": entry.void or "",
         "anchor": entry.solution == anchor,
         "window_min_seconds": window.min_seconds,
         "window_max_seconds": window.max_seconds,
-        "window_position": None if wall_ns is None else window.position(wall_ns / 1e9),
+        "window_position": None if wall_ns is None or counting else window.position(wall_ns / 1e9),
         "hash_seed": entry.hash_seed,
         "layout": entry.replicate,
         "padding_bytes": entry.padding,
@@ -160,10 +177,37 @@ def records_of(
         "started_at": entry.started_at,
         **_conditions(report),
     }
-    values: list[dict[str, Any]] = [{"metric": "wall_ns", "value": wall_ns, "backend": clock}]
+    rows: list[dict[str, Any]] = []
+    if not counting:
+        rows.append(_UNCOUNTED | {"metric": "wall_ns", "value": wall_ns, "backend": clock})
     if backend != "none":
-        values.append({"metric": "instructions", "value": counted, "backend": backend})
-    return [Record.model_validate(common | value) for value in values]
+        rows.append({"metric": "instructions", "backend": backend, **_counted(entry, backend, repetitions, native)})
+    return [Record.model_validate(common | row) for row in rows]
+
+
+_UNCOUNTED: dict[str, Any] = {
+    "counted_repetitions": None,
+    "count_constant": None,
+    "emulator": None,
+    "emulated_cpu": None,
+    "not_covered": "",
+}
+
+
+def _counted(entry: Entry, backend: Backend, repetitions: int, native: SelfReport | None) -> dict[str, Any]:
+    """The columns of a count: its value for all repetitions, and how it came about."""
+    report, emulation = entry.report, entry.emulation
+    count = report.counter if report else None
+    value = count.value if count else None
+    lacking = emulation.lacking if emulation else ()
+    return {
+        "value": value if value is None or entry.repetitions is None else value * repetitions / entry.repetitions,
+        "counted_repetitions": entry.repetitions,
+        "count_constant": count.constant if count else None,
+        "emulator": emulation.emulator if emulation else None,
+        "emulated_cpu": emulation.cpu if emulation else None,
+        "not_covered": not_covered(backend, count, report, native, lacking) if report else "",
+    }
 
 
 def _conditions(report: SelfReport | None) -> dict[str, Any]:

@@ -31,7 +31,9 @@ class Failure(_Part):
 class Snapshot(_Part):
     """The process's counters at one moment; None where the sandbox or the kernel does not tell.
 
-    ``steal_seconds`` is of all CPUs together since boot, ``frequency_khz`` of the CPU the process ran on.
+    ``children_faults`` are the page faults of child processes that were waited for, ``last_task`` is the number of the
+    thread or process started last in the pid namespace. ``steal_seconds`` is of all CPUs together since boot,
+    ``frequency_khz`` of the CPU the process ran on.
     """
 
     voluntary_switches: int
@@ -41,6 +43,8 @@ class Snapshot(_Part):
     user_seconds: float
     system_seconds: float
     threads: int | None
+    children_faults: int
+    last_task: int | None
     gc_counts: tuple[int, ...] | None
     gc_collections: tuple[int, ...] | None
     cpus_allowed: str | None
@@ -56,7 +60,8 @@ class SelfReport(_Part):
     (count, nanoseconds) of a trial and of a calibration, which runs a quarter of the count it times; ``start_ticks``
     is the process's start in clock ticks since boot; ``startup_seconds`` lie between that and the call of the test;
     ``harness_ns`` is what the in-process module itself took. ``announced`` says why the process could not tell the
-    host which one it is; None if it could.
+    host which one it is; None if it could. ``children`` says how many child
+    processes more a replicate has after its loop than before its warm-up.
     """
 
     format: Literal[1]
@@ -85,6 +90,7 @@ class SelfReport(_Part):
     batches: tuple[tuple[int, int], ...]
     steps: tuple[tuple[int, int], ...]
     counter: Count | None
+    children: int | None
     before: Snapshot | None
     after: Snapshot
     gc_enabled: bool

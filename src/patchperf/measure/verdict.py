@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from patchperf.counters.protocol import Counter
+from patchperf.counters.protocol import Counter, Region
+from patchperf.counters.readings import loop_count
 from patchperf.measure.self_report import Mode, Process, SelfReport, parse_report, process_of
 from patchperf.sandbox.protocol import Completed
 
@@ -37,13 +38,16 @@ def judge(
     *,
     pid: int | None,
     not_passed: str | None,
+    regions: Sequence[Region] | None = None,
 ) -> tuple[SelfReport | None, str | None]:
     """The report, if there is exactly one, and why the run is void, ``code: detail``; None if it counts.
 
     ``pid`` is this host's number of the process that reported, ``not_passed`` what the test's runner reported instead
-    of exactly one passed test.
+    of exactly one passed test. ``regions`` are those that a simulator counted: the report then has their reading.
     """
     report = parse_report(results[0]) if len(results) == 1 else None
+    if regions is not None and isinstance(report, SelfReport) and report.counter is not None:
+        report = report.model_copy(update={"counter": loop_count(report.counter, regions)})
     kept = report if isinstance(report, SelfReport) else None
     if completed.ended != "exit":
         return kept, f"{completed.ended}: stopped after {completed.seconds:.1f} s"

@@ -10,7 +10,8 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from patchperf.counters.preflight import COUNTERS, Choice
-from patchperf.errors import InputError
+from patchperf.counters.protocol import Emulation
+from patchperf.errors import InputError, MachineError
 from patchperf.measure.calibration import Window
 from patchperf.measure.case import CasePlan, Progress, Solution, UnmeasurableError, measure_case
 from patchperf.measure.records import Record
@@ -23,12 +24,16 @@ from patchperf.study.workbench import Workbench
 
 
 class Host(BaseModel):
-    """The machine a study is measured on: its kind, the counter that works there, and how patches are confined."""
+    """The machine a study is measured on: its kind, the counter that works there, and how patches are confined.
+
+    ``emulation`` is what a simulated counter counts under.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     host: str
     counter: Choice
+    emulation: Emulation | None = None
     confinement: str
     warning: str = ""
 
@@ -37,7 +42,7 @@ class Measured(BaseModel):
     """Whether a case could be measured; if not, the reason code and one line of evidence.
 
     ``job_seconds`` is the age of the measuring job's process when all was measured, ``waiting_seconds`` what of it
-    passed until no other case was being measured on the machine.
+    passed until no other case was being measured on the machine. ``uncounted`` are solutions with wall time alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,16 +52,20 @@ class Measured(BaseModel):
     reason: str = ""
     evidence: str = ""
     dropped: dict[str, str] = {}
+    uncounted: dict[str, str] = {}
     job_seconds: float = 0.0
     waiting_seconds: float = 0.0
 
 
 def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, host: Host, cache: Path) -> CasePlan:
-    """Everything that decides a case's measurement; makes the tree of every solution, the decorated test in it."""
+    """Everything that decides a case's measurement; makes the tree of every solution, the decorated test in it.
+
+    Raises MachineError where the emulator is not the one that was chosen for the study.
+    """
     patches = {GROUND_TRUTH: row.instance.patch} | {one.source: one.patch for one in row.candidates}
     counter = COUNTERS[host.counter.backend]
     config = bench.config
-    return CasePlan(
+    plan = CasePlan(
         instance_id=row.instance.instance_id,
         digest=case.digest,
         solutions=tuple(_solution(bench, point, one, patches[one.representative]) for one in case.solutions),
@@ -75,6 +84,12 @@ def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, hos
         isolation=config.isolation,
         host=host.host,
     )
+    emulation = plan.counting.emulation if plan.counting else None
+    if emulation != host.emulation:
+        raise MachineError(
+            f"results/host.json was made for {host.emulation}, here is {emulation}: delete it and run again"
+        )
+    return plan
 
 
 def _solution(bench: Workbench, point: SinglePoint, one: CaseSolution, patch: str) -> Solution:
@@ -98,7 +113,10 @@ def measure(
         result = measure_case(plan, bench.sandbox, bench.config.sandbox.limits, journal, progress)
     except UnmeasurableError as error:
         return error.records, known(reason=error.reason, evidence=_told(plan, error))
-    return result.records, known(dropped={name: _told(plan, error) for name, error in result.dropped.items()})
+    dropped, uncounted = (
+        {name: _told(plan, error) for name, error in errors.items()} for errors in (result.dropped, result.uncounted)
+    )
+    return result.records, known(dropped=dropped, uncounted=uncounted)
 
 
 def _told(plan: CasePlan, error: UnmeasurableError) -> str:
@@ -133,8 +151,8 @@ def collect(
             ledger.loc[ledger.instance_id == one.instance_id, columns] = [
                 "measurement", "excluded", one.reason, evidence, one.evidence,
             ]  # fmt: skip
-        elif one.dropped:
-            ledger.loc[ledger.instance_id == one.instance_id, "detail"] = "; ".join(
-                f"not measured: {told}" for told in one.dropped.values()
-            )
+        elif one.dropped or one.uncounted:
+            told = [f"not measured: {told}" for told in one.dropped.values()]
+            told += [f"not counted: {told}" for told in one.uncounted.values()]
+            ledger.loc[ledger.instance_id == one.instance_id, "detail"] = "; ".join(told)
     return table, ledger

@@ -199,3 +199,45 @@ def test_a_cirron_that_cannot_start_is_a_problem_and_no_failing_test(tools, stan
     tools.measured(lambda: None, mode="replicate", repetitions=4, counter="cirron", counter_folder=folder)()
     assert tools.record["counter"]["problem"] == "Exception: Failed to start collector."
     assert tools.record["failed"] is None
+
+
+def test_marks_do_nothing_where_no_emulator_sees_them(tools):
+    """The number is no system call here: the loop runs as always, and there is no value to read."""
+    calls: list[int] = []
+    tools.measured(lambda: calls.append(1), mode="replicate", repetitions=4, counter="qemu")()
+    counted = tools.record["counter"]
+    assert (counted["backend"], counted["value"], counted["problem"]) == ("qemu", None, None)
+    assert len(calls) == 3 + 4
+
+
+def test_marks_enclose_an_empty_loop_and_then_the_whole_one(tools):
+    module = tools.load(mode="replicate", repetitions=4, counter="qemu")
+    seen: list[str] = []
+
+    class Marks(module.QemuMarks):  # type: ignore[name-defined,misc]
+        def start(self):
+            seen.append("begin")
+
+        def stop(self):
+            seen.append("end")
+
+    module._COUNTERS["qemu"] = lambda _: Marks()
+    module.measured(lambda: seen.append("call"))()
+    assert seen == ["call"] * 3 + ["begin", "end", "begin"] + ["call"] * 4 + ["end"]
+
+
+def test_callgrind_is_missed_where_it_does_not_run(tools):
+    tools.measured(lambda: None, mode="replicate", repetitions=4, counter="callgrind")()
+    assert tools.record["counter"]["problem"] == "OSError: the program did not run under valgrind"
+    assert tools.record["failed"] is None
+
+
+def test_a_replicate_tells_of_the_processes_its_loop_started(tools):
+    def start() -> None:
+        subprocess.run(["true"], check=True)
+
+    tools.measured(start, mode="replicate", repetitions=2, counter="none")()
+    before, after = tools.record["before"], tools.record["after"]
+    assert after["children_faults"] > before["children_faults"]
+    assert tools.record["children"] == 0
+    assert after["last_task"] != before["last_task"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from patchperf.measure.calibration import Window, beyond, fastest
+from patchperf.measure.calibration import Window, beyond, counted, fastest
 
 
 def test_the_fastest_solution_has_the_shortest_repetition_and_the_first_name_among_equals():
@@ -29,3 +29,10 @@ def test_a_window_that_doubling_can_step_over_is_refused():
 
 def test_loops_that_would_outlast_the_timeout_are_predicted_from_the_trials():
     assert beyond({"fast": 0.001, "slow": 0.2}, 4000, 600.0) == {"slow": pytest.approx(800.0)}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "repetitions", "counted_repetitions"), [(0.01, 5000, 200), (0.01, 100, 100), (30.0, 20, 1)]
+)
+def test_counted_repetitions_take_two_seconds_but_are_never_more_than_n(seconds, repetitions, counted_repetitions):
+    assert counted(seconds, repetitions, 2.0) == counted_repetitions

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
+from patchperf.counters.protocol import Count, Emulation
 from patchperf.measure.calibration import Window
 from patchperf.measure.records import Record, records_of, to_frame
 
@@ -21,6 +22,7 @@ def make_records(make_entry):
             anchor="a",
             backend=backend,
             clock="perf_counter_ns",
+            repetitions=10,
         )
 
     return make
@@ -91,3 +93,29 @@ def test_a_table_read_back_has_the_same_values(make_records, tmp_path):
     pd.testing.assert_frame_equal(again, frame)
     assert again["sources"][0] == ["ground_truth", "model"]
     assert again["started_at"][0] == datetime(2030, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+@pytest.fixture
+def counting(make_entry, make_report):
+    """The entry of a counting of 5 repetitions, 1,500 instructions each."""
+    count = Count(
+        backend="qemu", value=7500, time_enabled_ns=None, time_running_ns=None, events=0, problem=None, constant=3000
+    )
+    emulation = Emulation(emulator="qemu-x86_64 7.2", cpu="Haswell-v4", lacking=("avx512",))
+    report = make_report(counter=count, repetitions=5)
+    return {"stage": "counting", "repetitions": 5, "emulation": emulation, "report": report}
+
+
+def test_a_counting_is_one_row_scaled_to_the_repetitions_of_the_native_loop(make_records, counting):
+    (record,) = make_records(backend="qemu", **counting)
+    assert (record.metric, record.value, record.backend) == ("instructions", 15000, "qemu")
+    assert (record.repetitions, record.counted_repetitions, record.count_constant) == (10, 5, 3000)
+    assert (record.emulator, record.emulated_cpu) == ("qemu-x86_64 7.2", "Haswell-v4")
+    assert record.window_position is None
+    assert record.not_covered == "vectors: no avx512"
+
+
+def test_a_native_count_covers_all_repetitions_without_an_emulator(make_records):
+    wall, count = make_records()
+    assert (count.counted_repetitions, count.count_constant, count.emulator) == (10, None, None)
+    assert (wall.counted_repetitions, wall.emulator, wall.not_covered) == (None, None, "")
