@@ -37,7 +37,7 @@ install() {
     # shellcheck disable=SC2086
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
-$as_root apt-get update -qq
+$as_root apt-get update -qq || [ -z "$missing" ]
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
 # shellcheck disable=SC2086
