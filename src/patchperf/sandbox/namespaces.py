@@ -80,7 +80,6 @@ class Namespaces:
             raise MachineError("bwrap is not installed: install the package bubblewrap")
         self._bwrap = bwrap
         self._options = frozenset(re.findall(r"^ +(--[a-z-]+)", _help(bwrap), re.MULTILINE))
-        self._system = tuple(_system_mounts())
         self._home = cgroups.usable_home() if use_cgroups else None
         if self._home is not None:
             cgroups.remove_stale(self._home)
@@ -101,19 +100,30 @@ class Namespaces:
         with with_room(command.tree, command.out):
             group = None if self._home is None else cgroups.create(self._home, limits, _OWN_PROCESSES)
             try:
-                return self._run(command, limits, group)
+                return self._run_on(_System.now(), command, limits, group)
             finally:
                 if group is not None:
                     group.remove()
                 if command.out is not None:
                     keep_plain_files(command.out)
 
-    def _run(self, command: Command, limits: Limits, group: cgroups.Group | None) -> Completed:
+    def _run_on(self, system: _System, command: Command, limits: Limits, group: cgroups.Group | None) -> Completed:
+        """Run with the system as it was looked at; once more where it has changed before the sandbox stood."""
+        try:
+            return self._run(system, command, limits, group)
+        except MachineError:
+            if not system.has_changed():
+                raise
+            return self._run(_System.now(), command, limits, group)
+
+    def _run(self, system: _System, command: Command, limits: Limits, group: cgroups.Group | None) -> Completed:
         reading, writing = output_pipe()
         with contextlib.ExitStack() as stack:
             stack.callback(os.close, reading)
             try:
-                started = stack.enter_context(self._start(command, limits, group, reading, writing))
+                started = stack.enter_context(
+                    self._start(system, command, limits, group, reading=reading, writing=writing)
+                )
             finally:
                 os.close(writing)
             bounds = group or Watchdog(lambda: descendants(started.init), limits)
@@ -136,14 +146,21 @@ class Namespaces:
 
     @contextlib.contextmanager
     def _start(
-        self, command: Command, limits: Limits, group: cgroups.Group | None, reading: int, writing: int
+        self,
+        system: _System,
+        command: Command,
+        limits: Limits,
+        group: cgroups.Group | None,
+        *,
+        reading: int,
+        writing: int,
     ) -> Iterator[_Started]:
         ours, theirs = socket.socketpair()
         tables = [_memory_file(name, text) for name, text in (("passwd", _PASSWD), ("group", _GROUP))]
         try:
             argv = [
                 *cgroups.entering(group),
-                *self._arguments(command, limits, tables),
+                *self._arguments(system, command, limits, tables),
                 *_launcher(command, limits, bounded=group is not None),
             ]
             outer = subprocess.Popen(
@@ -192,7 +209,7 @@ class Namespaces:
             said = drain(reading, 4096).decode(errors="replace").strip().splitlines() or ["no message"]
             raise MachineError(f"{command.argv[0]}: the sandbox cannot be started: {said[-1]}")
 
-    def _arguments(self, command: Command, limits: Limits, tables: list[int]) -> list[str]:
+    def _arguments(self, system: _System, command: Command, limits: Limits, tables: list[int]) -> list[str]:
         passwd, group = map(str, tables)
         arguments = [self._bwrap, *(f"--unshare-{namespace}" for namespace in _UNSHARED)]
         if "--disable-userns" in self._options:
@@ -201,7 +218,7 @@ class Namespaces:
             arguments.append("--unshare-cgroup-try")
         arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"]
         arguments += ["--uid", str(_USER), "--gid", str(_USER)]
-        arguments += self._system
+        arguments += system.mounts()
         arguments += ["--ro-bind-data", passwd, "/etc/passwd", "--ro-bind-data", group, "/etc/group"]
         arguments += ["--proc", "/proc", "--dev", "/dev"]
         for folder, share in (("/dev/shm", 4), (TMPDIR, 2), (HOME, 4)):
@@ -227,34 +244,59 @@ def _help(bwrap: str) -> str:
     return subprocess.run([bwrap, "--help"], capture_output=True, text=True, check=False, env={}).stdout
 
 
-def _system_mounts() -> Iterator[str]:
-    """Arguments that show the system's programs, and hide what only the driver's own user may read among them."""
-    folders = [*map(Path, _SYSTEM_FOLDERS), *sorted(Path("/").glob("lib*"))]
-    for folder in folders:
-        if folder.is_symlink():
-            yield from ("--symlink", str(folder.readlink()), str(folder))
-        elif folder.is_dir():
-            yield from ("--ro-bind", str(folder), str(folder))
-    for private in [*_private(Path("/etc"), deep=True), *_private(Path("/opt"), deep=False)]:
-        if private.is_dir():
-            yield from ("--tmpfs", str(private), "--remount-ro", str(private))
-        else:
-            yield from ("--ro-bind", "/dev/null", str(private))
+@dataclass(frozen=True)
+class _System:
+    """The system's folders of programs at one moment, and what only the driver's own user may read in them."""
+
+    folders: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+
+    @classmethod
+    def now(cls) -> _System:
+        folders = (*map(Path, _SYSTEM_FOLDERS), *sorted(Path("/").glob("lib*")))
+        return cls(folders, (*_private(Path("/etc"), deep=True), *_private(Path("/opt"), deep=False)))
+
+    def has_changed(self) -> bool:
+        """Whether something to hide is gone (a program's lock file), so that no mount can be put over it."""
+        return not all(os.path.lexists(path) for path in self.hidden)
+
+    def mounts(self) -> Iterator[str]:
+        """Arguments that show the folders and hide what is private in them."""
+        for folder in self.folders:
+            if folder.is_symlink():
+                yield from ("--symlink", str(folder.readlink()), str(folder))
+            elif folder.is_dir():
+                yield from ("--ro-bind", str(folder), str(folder))
+        for private in self.hidden:
+            if private.is_dir():
+                yield from ("--tmpfs", str(private), "--remount-ro", str(private))
+            else:
+                yield from ("--ro-bind", "/dev/null", str(private))
 
 
 def _private(folder: Path, *, deep: bool) -> Iterator[Path]:
     """Files and folders below that this process can read and not everybody may."""
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_symlink():
-                continue
-            is_folder = entry.is_dir(follow_symlinks=False)
-            public = stat.S_IROTH | stat.S_IXOTH if is_folder else stat.S_IROTH
-            if entry.stat(follow_symlinks=False).st_mode & public != public:
-                if os.access(entry.path, os.R_OK):
-                    yield Path(entry.path)
-            elif is_folder and deep:
-                yield from _private(Path(entry.path), deep=True)
+    for path in _listed(folder):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if stat.S_ISLNK(mode):
+            continue
+        public = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+        if mode & public != public:
+            if os.access(path, os.R_OK):
+                yield path
+        elif stat.S_ISDIR(mode) and deep:
+            yield from _private(path, deep=True)
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder now; programs at work in it (a lock file, a package being installed) may change that."""
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 def _launcher(command: Command, limits: Limits, *, bounded: bool) -> list[str]:

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from patchperf.errors import MachineError
+from patchperf.sandbox import namespaces
 from patchperf.sandbox.namespaces import Namespaces
 from patchperf.sandbox.protocol import Command, Completed, Limits
 
@@ -276,6 +277,26 @@ def test_files_that_only_the_driver_may_read_are_hidden_among_the_systems(shell:
     assert Path("/etc/shadow") in private
     done = shell("; ".join(f"cat {path} 2>/dev/null" for path in private))
     assert done.output == ""
+
+
+def test_a_lock_file_that_vanishes_while_the_sandbox_is_made_costs_another_look(
+    shell: Callable[..., Completed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = namespaces._System.now
+    looks = iter([namespaces._System(now().folders, (Path("/etc/passwd.lock"),))])
+    monkeypatch.setattr(namespaces._System, "now", lambda: next(looks, None) or now())
+    assert shell("echo ran; cat /etc/shadow 2>/dev/null").output == "ran\n"
+
+
+def test_the_search_for_private_files_goes_on_past_one_that_vanishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "c"):
+        (tmp_path / name).touch(0o600)
+    listed = namespaces._listed
+    monkeypatch.setattr(namespaces, "_listed", lambda folder: [tmp_path / "b", *listed(folder)])
+    found = list(namespaces._private(tmp_path, deep=True))
+    assert found == [tmp_path / "a", tmp_path / "c"]
 
 
 @BOTH
