@@ -264,13 +264,23 @@ _PARSER_OF_REPOSITORY = {
 
 def _parser(instance: Instance) -> _Parser:
     if instance.log_parser:
-        name = instance.log_parser.strip().removeprefix("parse_log_").lower()
-        if name not in _PARSERS:
-            first = instance.log_parser.strip().split("\n")[0][:60]
-            known = ", ".join(sorted(_PARSERS))
-            raise InputError(f"{instance.instance_id}: log parser {first!r} is not known; known are {known}")
-        return _PARSERS[name]
+        unknown = unknown_parser(instance)
+        if unknown is not None:
+            raise InputError(f"{instance.instance_id}: {unknown}")
+        return _PARSERS[_parser_name(instance.log_parser)]
     return _PARSERS[_PARSER_OF_REPOSITORY.get(instance.repo) or runner_of(instance)]
+
+
+def unknown_parser(instance: Instance) -> str | None:
+    """None if the parser that the row names is known, or if it names none; else one line that says which are."""
+    if not instance.log_parser or _parser_name(instance.log_parser) in _PARSERS:
+        return None
+    first = instance.log_parser.strip().split("\n")[0][:60]
+    return f"log parser {first!r} is not known; known are {', '.join(sorted(_PARSERS))}"
+
+
+def _parser_name(written: str) -> str:
+    return written.strip().removeprefix("parse_log_").lower()
 
 
 _COUNTERS: dict[Runner, Callable[[str], int | None]] = {

@@ -22,6 +22,7 @@ CLASSES: dict[str, RepeatabilityClass] = {
             "ground-truth-flaky",
             "ground-truth-timeout",
             "no-test-report",
+            "unknown-log-parser",
             "infrastructure",
         ),
         "not reproducible",
@@ -34,6 +35,7 @@ CLASSES: dict[str, RepeatabilityClass] = {
             "depends-on-other-tests",
             "base-passes",
             "not-wrapped",
+            "watched",
         ),
         "not a single point",
     ),
@@ -96,4 +98,4 @@ def _several(invocations: int) -> str:
     return f"the runner called the function {invocations} times for one test"
 
 
-_REFUSED = {"refused": "not-wrapped", "several": "called-several-times"}
+_REFUSED = {"refused": "not-wrapped", "several": "called-several-times", "watched": "watched"}

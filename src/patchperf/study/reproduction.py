@@ -64,6 +64,9 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         Reproduction, instance_id=bench.instance.instance_id, spec=spec, confinement=bench.sandbox.confinement
     )
     without_runs = functools.partial(verdict, unreproduced=(), runs=())
+    unread = logs.unknown_parser(bench.instance)
+    if unread is not None:
+        return without_runs(reason="unknown-log-parser", evidence=unread)
     try:
         fixed = ReusedTree(bench, "ground-truth", bench.instance.patch)
         shell = suite_command(bench.instance, fixed.path, bench.executables)

@@ -75,7 +75,10 @@ def test_the_calls_are_judged_by_what_the_process_and_its_runner_tell(
     assert evidence in found.evidence
 
 
-@pytest.mark.parametrize(("stage", "reason"), [("refused", "not-wrapped"), ("several", "called-several-times")])
+@pytest.mark.parametrize(
+    ("stage", "reason"),
+    [("refused", "not-wrapped"), ("several", "called-several-times"), ("watched", "watched")],
+)
 def test_a_refused_test_says_why(record: dict[str, Any], stage: str, reason: str) -> None:
     assert judge_calls([account(record, 0, stage)], PASSED, CALLS, 0) == (reason, "x")
 

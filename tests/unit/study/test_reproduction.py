@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
-from small_instances import make_instance
+from small_benches import make_bench
+from small_instances import make_instance, new_file
 
 from patchperf.sandbox.protocol import Completed
 from patchperf.study.commands import ShellCommand
 from patchperf.study.grading import Grade
 from patchperf.study.repeatability import CLASSES
-from patchperf.study.reproduction import Trial, assess, f2p_statuses, judge, unreproduced
+from patchperf.study.reproduction import Trial, assess, f2p_statuses, judge, reproduce, unreproduced
 from patchperf.study.runs import Run, record
 
 
@@ -128,3 +132,11 @@ def test_a_p2p_test_that_failed_once_is_charged_to_nobody() -> None:
 def test_every_reason_is_of_the_class_not_reproducible() -> None:
     reasons = ("infrastructure", "ground-truth-timeout", "ground-truth-flaky", "ground-truth-fails", "no-test-report")
     assert {CLASSES[reason] for reason in reasons} == {"not reproducible"}
+
+
+def test_a_log_that_nobody_here_can_read_is_no_run_at_all(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path, "def test_x():\n    assert fixed.x\n", patch=new_file("fixed.py", "x = 1"))
+    unread = replace(bench, instance=bench.instance.model_copy(update={"log_parser": "parse_log_jest"}))
+    found = reproduce(unread, "spec")
+    assert (found.reason, found.runs) == ("unknown-log-parser", ())
+    assert found.evidence.startswith("log parser 'parse_log_jest' is not known; known are astroid, ")
