@@ -84,7 +84,8 @@ def measured(function):
 
     Coroutine functions stay coroutine functions. Refused with TypeError and a record are a generator test, and a plain
     function that returns something still to be awaited, since calling them runs nothing, and a hypothesis test, since
-    each call runs it with many examples, other ones each time. Whatever the body raises is recorded and raised
+    each call runs it with many examples, other ones each time; also any test that a tracer or profiler watches (a
+    measurement of coverage, say), since its time would be measured too. Whatever the body raises is recorded and raised
     unchanged; the value returned is the last call's. What is not callable (a decorator that makes tests under other
     names may leave None) stays as it is.
     """
@@ -106,6 +107,7 @@ def measured(function):
         async def call(*args, **kwargs):
             value = None
             with _Run(spec, function) as run:
+                _refuse_watchers()
                 loops, arguments = run.compile("async def", "await function", args, kwargs)
                 for step in run.steps():
                     step.begin()
@@ -119,6 +121,7 @@ def measured(function):
         def call(*args, **kwargs):
             value = None
             with _Run(spec, function) as run:
+                _refuse_watchers()
                 loops, arguments = run.compile("def", "function", args, kwargs)
                 for step in run.steps():
                     step.begin()
@@ -140,6 +143,10 @@ class _SeveralError(_RefusedError):
     stage = "several"
 
 
+class _WatchedError(_RefusedError):
+    stage = "watched"
+
+
 def _refusal(function):
     """The exception to raise instead of calling a test that cannot be repeated; None for any other."""
     if getattr(function, "is_hypothesis_test", False):
@@ -148,6 +155,17 @@ def _refusal(function):
     if inspect.isgeneratorfunction(function) or is_async_generator(function):
         return _RefusedError("a generator test cannot be repeated, since calling it runs nothing")
     return None
+
+
+def _refuse_watchers():
+    """Raise where something is called for every line or call that the test makes."""
+    watchers = [_name(type(watcher)) for watcher in (sys.gettrace(), sys.getprofile()) if watcher is not None]
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring is not None:
+        tools = [tool for tool in range(6) if monitoring.get_tool(tool) and monitoring.get_events(tool)]
+        watchers += ["{} (sys.monitoring)".format(_printable(monitoring.get_tool(tool))) for tool in tools]
+    if watchers:
+        raise _WatchedError("the test runs under a tracer or profiler: {}".format(", ".join(watchers)))
 
 
 def _in_its_file(call, function):

@@ -177,12 +177,13 @@ _GRAMMARS: dict[Program, _Grammar] = {
             "rootdir show-capture tb timeout timeout-method tx verbosity"
         ),
         flags=_long(
-            "cache-clear co collect-only continue-on-collection-errors create-db disable-pytest-warnings "
-            "disable-warnings doctest-continue-on-failure doctest-ignore-import-errors doctest-modules exitfirst "
-            "failed-first ff forked full-trace json-report keep-duplicates last-failed lf new-first nf no-cov "
-            "no-cov-on-fail no-fold-skipped no-header no-migrations no-showlocals no-summary noconftest nomigrations "
-            "pdb pyargs quiet reuse-db runxfail self-contained-html setup-only setup-plan setup-show showlocals "
-            "stepwise stepwise-skip strict strict-config strict-markers sw trace trace-config verbose xfail-tb"
+            "cache-clear co collect-only continue-on-collection-errors cov-append cov-branch cov-reset create-db "
+            "disable-pytest-warnings disable-warnings doctest-continue-on-failure doctest-ignore-import-errors "
+            "doctest-modules exitfirst failed-first ff forked full-trace json-report keep-duplicates last-failed lf "
+            "new-first nf no-cov no-cov-on-fail no-fold-skipped no-header no-migrations no-showlocals no-summary "
+            "noconftest nomigrations pdb pyargs quiet reuse-db runxfail self-contained-html setup-only setup-plan "
+            "setup-show showlocals stepwise stepwise-skip strict strict-config strict-markers sw trace trace-config "
+            "verbose xfail-tb"
         ),
         optional={"--cov": lambda word: True},
     ),

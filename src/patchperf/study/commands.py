@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from patchperf.study import native, shell, tox
+from patchperf.study import native, pytest_settings, shell, tox
 from patchperf.study.calls import MANAGERS, Call, Program, discovery, parse_call, posargs, split_arguments
 from patchperf.study.derivation import Underivable
 from patchperf.study.identifiers import Target
@@ -50,7 +50,8 @@ def single_point_command(instance: Instance, target: Target, tree: Path, executa
     """The native command narrowed to one test: same runner, same options, the test in place of files or labels.
 
     Commands before the runner's (a cd, an export) stay, what comes after it is left out. Of pytest's options those go
-    that hide the number of tests, hand the test to another process, or judge the coverage of the whole suite. sympy's
+    that hide the number of tests or hand the test to another process, and coverage is not measured, neither by
+    ``coverage run`` nor by pytest's plugin, since its tracer would be timed with the test. sympy's
     ``-k`` selects every test of the file whose name contains the target's: ``instrument.hide`` takes the others away.
     Raises Underivable where the native command has no one call to narrow.
     """
@@ -78,7 +79,9 @@ def _narrowed(
     if len(serving) != 1:
         raise Underivable(f"{instance.instance_id}: not one call of {target.runner} to narrow", lines)
     (step,) = serving
-    call = replace(step.call, arguments=narrow(step, target))
+    call = _untraced(replace(step.call, arguments=narrow(step, target)))
+    if call.runner == "pytest" and pytest_settings.measure_coverage(tree, target.file):
+        call = replace(call, arguments=(*call.arguments[:-1], "--no-cov", call.arguments[-1]))
     return _script([*step.before, str(call)]) if step.before else _direct(call)
 
 
@@ -168,7 +171,17 @@ def _collected(step: Step, scope: Target) -> tuple[str, ...]:
     return (*options, "--collect-only", "--verbosity=-1", selector)
 
 
-_UNWANTED = re.compile(r"-q+|--quiet|(?:-n|--numprocesses|--maxprocesses|--dist|--tx|--cov-fail-under)(?:=.*)?|-n\w+")
+def _untraced(call: Call) -> Call:
+    """The call without ``coverage run`` around it, which runs its program in the interpreter it finds on PATH."""
+    wrappers = tuple(words for words in call.wrappers if words[0] != "coverage")
+    if wrappers == call.wrappers:
+        return call
+    return replace(call, wrappers=wrappers, program=("python", *call.program))
+
+
+_UNWANTED = re.compile(
+    r"-q+|--quiet|(?:-n|--numprocesses|--maxprocesses|--dist|--tx)(?:=.*)?|-n\w+|--cov(?:[-=].*)?|--no-cov(?:-.*)?"
+)
 
 
 def _narrow_pytest(step: Step, target: Target) -> tuple[str, ...]:

@@ -47,14 +47,14 @@ except ValueError:
 """
 
 
-def interpreters() -> list[str]:
+def interpreters(since: int = 5) -> list[str]:
     roots = [Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions", Path("/usr")]
     found = {sys.version_info[:2]: sys.executable}
     for path in [path for root in roots for path in [*root.glob("3.*/bin/python3.?*"), *root.glob("bin/python3.?*")]]:
         minor = path.name.removeprefix("python3.")
         if minor.isdecimal() and int(minor) >= 5:
             found.setdefault((3, int(minor)), str(path))
-    return [found[version] for version in sorted(found)]
+    return [found[version] for version in sorted(found) if version[1] >= since]
 
 
 @pytest.mark.parametrize("python", interpreters())
@@ -73,3 +73,26 @@ def test_every_mode_and_kind_of_test_runs(python, tmp_path):
     assert records[-1]["failed"]["call"] == 1
     assert all(record["wall_ns"] > 0 for record in records[:-1])
     assert {record["invocation"] for record in records} == {1}
+
+
+MONITORED = """
+import json, os, sys
+with open("spec.json", "w") as file:
+    json.dump({"mode": "probe", "warmup": 1, "marker": "m", "out": os.path.abspath("out.jsonl")}, file)
+import patchperf_inprocess as harness
+monitoring = sys.monitoring
+monitoring.use_tool_id(monitoring.COVERAGE_ID, "coverage")
+monitoring.set_events(monitoring.COVERAGE_ID, monitoring.events.PY_START)
+try:
+    harness.measured(int)()
+except TypeError as refusal:
+    print(refusal)
+"""
+
+
+@pytest.mark.parametrize("python", interpreters(since=12))
+def test_a_test_that_sys_monitoring_watches_is_refused(python, tmp_path):
+    (tmp_path / INPROCESS.name).write_bytes(INPROCESS.read_bytes())
+    (tmp_path / "script.py").write_text(MONITORED)
+    done = subprocess.run([python, "-B", "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "the test runs under a tracer or profiler: coverage (sys.monitoring)\n"

@@ -122,10 +122,12 @@ def test_a_tracer_that_was_there_is_there_again_also_after_a_failure(marks):
 
     def body():
         calls.append(1)
+        if len(calls) == 1:
+            sys.settrace(tracer)
         assert len(calls) < 4
 
     before = sys.gettrace()
-    sys.settrace(tracer)
+    sys.settrace(None)
     try:
         with pytest.raises(AssertionError):
             module.measured(body)()
@@ -283,6 +285,26 @@ def test_a_hypothesis_test_is_refused_as_called_several_times(tools):
         tools.measured(test_it, mode="probe", marker=NONCE)()
     assert examples == []
     assert tools.record["failed"]["stage"] == "several"
+
+
+@pytest.mark.parametrize(
+    ("watch", "named"),
+    [
+        (lambda on: sys.settrace((lambda *_: None) if on else None), "function"),
+        (lambda on: sys.setprofile((lambda *_: None) if on else None), "function"),
+    ],
+)
+def test_a_test_that_a_tracer_or_profiler_watches_is_refused(tools, watch, named):
+    calls = []
+    test = tools.measured(lambda: calls.append(1), mode="calibrate", warmup=1)
+    watch(True)
+    try:
+        with pytest.raises(TypeError, match=f"tracer or profiler: {named}"):
+            test()
+    finally:
+        watch(False)
+    assert calls == []
+    assert tools.record["failed"]["stage"] == "watched"
 
 
 @pytest.mark.parametrize("nothing", [None, 3])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -194,13 +195,57 @@ def test_of_several_runs_of_labels_the_one_that_covers_the_tests_label_is_narrow
         ("-n 4 --dist loadfile -v", "-v"),
         ("-nauto --maxprocesses=2 -v", "-v"),
         ("--numprocesses=auto -p no:cacheprovider", "-p no:cacheprovider"),
-        ("--cov=src --cov-fail-under=90", "--cov=src"),
+        ("--cov=src --cov-fail-under=90 -rA", "-rA"),
+        ("-rA --cov src --cov-report xml --cov-branch", "-rA"),
         ("--cov-fail-under 90 -k name", "-k name"),
     ],
 )
 def test_options_that_only_fit_a_whole_suite_go(tmp_path, options, kept):
     instance = make_instance(f"pytest {options} tests")
     assert single_point_command(instance, NODE, tmp_path, set()).argv == ("pytest", *kept.split(), NODE.selector)
+
+
+@pytest.mark.parametrize(
+    ("native", "single"),
+    [
+        ("coverage run --source src -m pytest -rA tests", f"python -m pytest -rA {NODE.selector!r}"),
+        ("uv run coverage run -m pytest -rA", f"python -m pytest -rA {NODE.selector!r}"),
+        ("coverage run ./tests/runtests.py app", f"python ./tests/runtests.py {LABEL.selector}"),
+    ],
+)
+def test_one_test_runs_without_a_measurement_of_coverage(tmp_path, native, single):
+    target = LABEL if "runtests" in native else NODE
+    command = single_point_command(make_instance(native), target, tmp_path, {"python"})
+    assert shlex.join(command.argv) == single
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "added"),
+    [
+        ("setup.cfg", "[tool:pytest]\naddopts = -ra\n    --cov=src --cov-report xml\n", ["--no-cov"]),
+        ("tox.ini", "[pytest]\naddopts = --cov src\n", ["--no-cov"]),
+        ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = ["--cov", "-q"]\n', ["--no-cov"]),
+        ("pyproject.toml", '[tool.pytest]\naddopts = ["--cov=src"]\n', ["--no-cov"]),
+        ("pytest.toml", '[pytest]\naddopts = ["--cov=src"]\n', ["--no-cov"]),
+        ("tests/pytest.ini", "[pytest]\naddopts = --cov\n", ["--no-cov"]),
+        ("pytest.ini", "# no section: the file alone makes the folder pytest's root\n", []),
+        ("setup.cfg", "[tool:pytest]\naddopts = --cov-report=xml --covered\n", []),
+        ("setup.cfg", "[pytest]\naddopts = --cov\n", []),
+        ("pyproject.toml", "[tool.pytest\n", []),
+    ],
+)
+def test_coverage_asked_for_by_the_trees_settings_is_switched_off(tmp_path, file, settings, added):
+    write_tree(tmp_path, {file: settings})
+    command = single_point_command(make_instance("pytest -rA tests"), NODE, tmp_path, {"pytest"})
+    assert command.argv == ("pytest", "-rA", *added, NODE.selector)
+
+
+def test_of_several_settings_those_that_pytest_would_take_decide_on_coverage(tmp_path):
+    write_tree(
+        tmp_path, {"pytest.ini": "[pytest]\naddopts = -q\n", "setup.cfg": "[tool:pytest]\naddopts = --cov=src\n"}
+    )
+    command = single_point_command(make_instance("pytest -rA tests"), NODE, tmp_path, {"pytest"})
+    assert command.argv == ("pytest", "-rA", NODE.selector)
 
 
 FUNCTION = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::test_x")

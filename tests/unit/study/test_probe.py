@@ -79,6 +79,15 @@ REPLACED = 'def test_x():\n    assert fixed.x\nvars()["test_x"] = lambda: None\n
 SEVERAL = "import pytest\n@pytest.mark.parametrize('a', [1, 2])\ndef test_x(a):\n    assert fixed.x\n"
 LOCAL = "def make():\n    def test_x():\n        pass\n    return test_x\nvars()['test_x'] = make()\n"
 BASED = "def test_x():\n    assert True\n"
+WATCHED = """\
+import sys
+def setup_function():
+    sys.settrace(lambda *event: None)
+def teardown_function():
+    sys.settrace(None)
+def test_x():
+    assert fixed.x
+"""
 HANGS = "import time\ndef test_x():\n    time.sleep(60)\n"
 
 
@@ -89,6 +98,7 @@ HANGS = "import time\ndef test_x():\n    time.sleep(60)\n"
         (REPLACED, "not-wrapped", "the decorated function was not called; the runner reports that one test passed"),
         (SEVERAL, "not-single-point", "the runner reports 2 tests, not 1"),
         (LOCAL, "cannot-derive", "test_x"),
+        (WATCHED, "watched", "runs under a tracer or profiler: function"),
         (HANGS, "single-point-stopped", "stopped: timeout"),
     ],
 )
