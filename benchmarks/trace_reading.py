@@ -18,6 +18,7 @@ from pathlib import Path
 from patchperf.study.trace import Window, read_window
 
 NONCE = "0" * 32
+MARK = f'10    pwrite64(2</tmp/err>, "PATCHPERF {NONCE} {{}}\\n", 49, -1) = -1 EINVAL (Invalid argument)\n'
 CALLS = (
     b'10    openat(AT_FDCWD</testbed>, "/testbed/data.txt", O_RDONLY|O_CLOEXEC) = 3</testbed/data.txt>\n'
     b'10    read(3</testbed/data.txt>, "some data", 4096) = 9\n'
@@ -29,9 +30,9 @@ def write_log(pipe: Path, before: int, inside: int) -> None:
     """Write a log with this many bytes before the window and inside it."""
     with pipe.open("wb", buffering=1 << 20) as log:
         log.writelines(CALLS for _ in range(before // len(CALLS)))
-        log.write(f'10    write(2</tmp/err>, "PATCHPERF {NONCE} begin\\n", 49) = 49\n'.encode())
+        log.write(MARK.format("begin").encode())
         log.writelines(CALLS for _ in range(inside // len(CALLS)))
-        log.write(f'10    write(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47) = 47\n'.encode())
+        log.write(MARK.format("end").encode())
 
 
 def read(before: int, inside: int) -> tuple[float, int]:

@@ -77,7 +77,7 @@ def parse_row(row: Row, dataset: str, where: str) -> Instance:
     instance_id = _text(row, "instance_id", where)
     where = f"{where}, {instance_id}"
     fail_to_pass = _list(row, "FAIL_TO_PASS", where)
-    if not fail_to_pass:
+    if row.get("FAIL_TO_PASS") in (None, ""):
         raise InputError(f"{where}: field FAIL_TO_PASS is missing or empty")
     live = row.get("test_cmds") is not None
     image = row.get("docker_image" if live else "image") or (_live_image(instance_id) if live else "")
@@ -115,7 +115,7 @@ def _list(row: Row, field: str, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.strip() else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: field {field} is no JSON list: {error}") from None
     if value is None:
         return ()
@@ -124,6 +124,9 @@ def _list(row: Row, field: str, where: str) -> tuple[str, ...]:
     names = tuple(value)
     if not all(isinstance(name, str) and name for name in names):
         raise InputError(f"{where}: field {field} holds something else than non-empty texts")
+    broken = next((name for name in names if re.search("[\ud800-\udfff]", name)), None)
+    if broken is not None:
+        raise InputError(f"{where}: field {field} holds half a character: {broken!r}")
     return names
 
 
@@ -184,7 +187,7 @@ def _parquet_rows(path: Path) -> Iterator[Numbered]:
 def _json_rows(path: Path) -> Iterator[Numbered]:
     try:
         content = json.loads(path.read_text("utf-8-sig"))
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise InputError(f"{path}: not readable as JSON: {error}") from None
     if isinstance(content, dict):
         for number, (key, row) in enumerate(content.items(), 1):
@@ -212,6 +215,8 @@ def _json_lines(path: Path) -> Iterator[Numbered]:
             row = json.loads(line.decode("utf-8"))
         except json.JSONDecodeError as error:
             raise InputError(f"{path}: line {number}: no JSON: {error.msg} at column {error.colno}") from None
+        except RecursionError:
+            raise InputError(f"{path}: line {number}: nested too deeply") from None
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: line {number}: no UTF-8: {error.reason} at byte {error.start + 1}") from None
         yield f"line {number}", _object(row, f"{path}: line {number}")

@@ -20,6 +20,8 @@ def parse_bytes(source: bytes, name: str) -> ast.Module:
         warnings.simplefilter("ignore")
         try:
             return ast.parse(source, name)
+        except (RecursionError, MemoryError):
+            raise Underivable(f"{name}: cannot be parsed: nested too deeply") from None
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             where = name if line is None else f"{name}, line {line}"

@@ -7,6 +7,7 @@ byte for byte; lines are added and none is changed.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -166,7 +167,20 @@ def _adds_only_ours(edited: str, original: ast.Module, qualname: str) -> bool:
         return False
     module.body.remove(imports[0])
     del function.decorator_list[0]
-    return ast.dump(module) == ast.dump(original)
+    return all(itertools.starmap(_is_alike, itertools.zip_longest(ast.walk(module), ast.walk(original))))
+
+
+def _is_alike(one: ast.AST | None, other: ast.AST | None) -> bool:
+    """Whether two nodes are of one kind with the same values, and with children in the same places."""
+    return type(one) is type(other) and _shape(one) == _shape(other)
+
+
+def _shape(node: ast.AST | None) -> list[object]:
+    fields = ast.iter_fields(node) if node is not None else ()
+    return [
+        [isinstance(item, ast.AST) or (type(item), item) for item in (value if isinstance(value, list) else [value])]
+        for _, value in fields
+    ]
 
 
 def _uses(module: ast.Module, names: set[str]) -> list[tuple[int, str]]:

@@ -60,6 +60,13 @@ def tests_run(output: str, runner: Runner) -> int | None:
 tests_run.__test__ = False  # type: ignore[attr-defined]
 
 
+def all_skipped(output: str, runner: Runner) -> bool:
+    """Whether the runner's last summary tells of skipped tests and of no others."""
+    told = _SUMMARIES[runner].findall(re.sub(r"\x1b\[[0-9;]*m", "", output))
+    skipped = _SKIPPED.search(told[-1]) if told else None
+    return skipped is not None and int(skipped[1] or skipped[2]) == tests_run(output, runner)
+
+
 # ------------------------------------------------------------------------------------------------------------- pytest
 
 
@@ -208,6 +215,7 @@ def _count_unittest(output: str) -> int | None:
 
 _SYMPY_VERDICTS: dict[str, Status] = {"ok": "PASSED", "F": "FAILED", "E": "ERROR"}
 _SYMPY_LINE = re.compile(r"(test_\S*)(?: .*)? (ok|F|E)(?: +\[(?:OK|FAIL)\])?")
+_SYMPY_TAIL = re.compile(r"tests finished: (.*?)in [\d.]+ seconds", re.DOTALL)
 _SYMPY_TITLE = re.compile(r"^_* (\S.*\.py:\S+) _*$", re.MULTILINE)
 
 
@@ -225,7 +233,7 @@ def _sympy(output: str) -> Statuses:
 
 
 def _count_sympy(output: str) -> int | None:
-    tails = re.findall(r"tests finished: (.*?)in [\d.]+ seconds", output, re.DOTALL)
+    tails = _SYMPY_TAIL.findall(output)
     return sum(map(int, re.findall(r"\d+", tails[-1]))) if tails else None
 
 
@@ -289,3 +297,11 @@ _COUNTERS: dict[Runner, Callable[[str], int | None]] = {
     "sympy": _count_sympy,
     "unittest": _count_unittest,
 }
+_UNITTEST_SUMMARY = re.compile(r"^Ran \d+ tests? in .*\n+((?:OK|FAILED).*)", re.MULTILINE)
+_SUMMARIES: dict[Runner, re.Pattern[str]] = {
+    "pytest": _PYTEST_TAIL,
+    "django": _UNITTEST_SUMMARY,
+    "sympy": _SYMPY_TAIL,
+    "unittest": _UNITTEST_SUMMARY,
+}
+_SKIPPED = re.compile(r"\b(\d+) skipped\b|\bskipped=(\d+)")

@@ -25,7 +25,7 @@ from patchperf.study.reused_tree import ReusedTree
 from patchperf.study.runs import Run
 from patchperf.study.single_point import Report, SinglePoint, find_single_point
 from patchperf.study.syscalls import IoVerdict, judge
-from patchperf.study.trace import WindowProblem, read_window
+from patchperf.study.trace import Window, WindowProblem, read_window
 from patchperf.study.witness import Account, read_account
 from patchperf.study.workbench import BrokenInstance, Workbench
 
@@ -164,8 +164,12 @@ def _repeats(test: ProbedTest, trace: Path, story: _Story) -> _Marked:
     accounts = [read_account(result) for result in decorated.results]
     reason, evidence = judge_calls(accounts, report, calls, decorated.begun)
     first = accounts[0] if accounts else ""
-    if not reason and isinstance(first, Account):
-        return _Marked(marker, first.report.import_path or ())
+    if isinstance(first, Account):
+        marked = _Marked(marker, first.report.import_path or ())
+        if not reason:
+            return marked
+        if reason == "probe-stopped" and not isinstance(_window(trace, marked), WindowProblem):
+            _does_no_io(test, trace, marked, story)
     if isinstance(first, Account) and first.report.failed is not None:
         evidence += _where(point, decorated, first)
         if reason == "not-repeatable" and first.report.failed.call > 1:
@@ -191,8 +195,12 @@ def _where(point: SinglePoint, decorated: Decorated, account: Account) -> str:
     return f"{here}, in {function} ({file}:{line})"
 
 
+def _window(trace: Path, marked: _Marked) -> Window | WindowProblem:
+    return read_window(trace, marked.marker, KEPT_CALLS, marked.import_path)
+
+
 def _does_no_io(test: ProbedTest, trace: Path, marked: _Marked, story: _Story) -> None:
-    window = read_window(trace, marked.marker, KEPT_CALLS, marked.import_path)
+    window = _window(trace, marked)
     if isinstance(window, WindowProblem):
         raise _ExcludedError("repeatability", "no-window", f"{window.reason}: {window.detail}")
     story.io = judge(window)

@@ -64,8 +64,12 @@ def judge_calls(accounts: Sequence[Account | str], report: Report, calls: int, b
     first = accounts[0] if accounts else "none, the decorated function was not called"
     if isinstance(first, Account) and first.report.failed is not None:
         return _judge_failure(first.report.failed, len(accounts), report, calls)
+    reached = f"in or after call {min(begun, calls)} of {calls}"
     if report.kind == "stopped":
-        return Calls("probe-stopped", f"{report.text} in or after call {begun} of {calls}")
+        return Calls("probe-stopped", f"{report.text} {reached}")
+    if not accounts and begun > 1:
+        ended = report.text or "the runner reports that one test passed"
+        return Calls("not-repeatable", f"the process left no record: it ended {reached}; {ended}")
     if isinstance(first, str):
         return Calls("not-wrapped", f"result: {first}; {report.text or 'the runner reports that one test passed'}")
     if len(accounts) > 1:
@@ -75,6 +79,8 @@ def judge_calls(accounts: Sequence[Account | str], report: Report, calls: int, b
 
 def _judge_failure(failed: Failure, invocations: int, report: Report, calls: int) -> Calls:
     which = f"call {failed.call} of {calls}: {plain(failed.error)}"
+    if failed.stage == "watched" and failed.call > 0:
+        return Calls("not-repeatable", f"after call {failed.call} of {calls}, {failed.text}")
     if failed.stage in _REFUSED:
         return Calls(_REFUSED[failed.stage], failed.text)
     if failed.call > 1:
@@ -95,7 +101,7 @@ def _judge_rest(report: Report, calls: int) -> Calls:
 
 
 def _several(invocations: int) -> str:
-    return f"the runner called the function {invocations} times for one test"
+    return f"the function was called {invocations} times for one test"
 
 
 _REFUSED = {"refused": "not-wrapped", "several": "called-several-times", "watched": "watched"}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from patchperf.errors import InputError
 from patchperf.sandbox.protocol import Completed
 from patchperf.study import logs, runs
 from patchperf.study.commands import suite_command
@@ -64,6 +65,8 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         Reproduction, instance_id=bench.instance.instance_id, spec=spec, confinement=bench.sandbox.confinement
     )
     without_runs = functools.partial(verdict, unreproduced=(), runs=())
+    if not bench.instance.fail_to_pass:
+        return without_runs(reason="no-f2p-test", evidence="the row names no fail-to-pass test")
     unread = logs.unknown_parser(bench.instance)
     if unread is not None:
         return without_runs(reason="unknown-log-parser", evidence=unread)
@@ -72,7 +75,7 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         shell = suite_command(bench.instance, fixed.path, bench.executables)
     except BrokenInstance as error:
         return without_runs(reason=error.reason, evidence=error.detail)
-    except Underivable as error:
+    except (Underivable, InputError) as error:
         return without_runs(reason="cannot-derive", evidence=str(error))
     missing = bench.missing_program(shell, fixed.path)
     if missing is not None:

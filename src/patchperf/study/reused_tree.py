@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from patchperf.errors import InputError
@@ -39,13 +40,17 @@ class ReusedTree:
 
 
 def _others(tree: Path) -> frozenset[bytes]:
-    """What a digest of a tree passes over, except caches: its folders, and what is neither file nor link."""
+    """What a digest of a tree passes over, except caches: folders with their modes, and neither files nor links."""
     found: set[bytes] = set()
     for folder, folders, files in os.walk(os.fsencode(tree)):
         folders[:] = [name for name in folders if name not in trees.CACHE_FOLDERS]
-        found.update(os.path.join(folder, name) for name in folders)  # noqa: PTH118
-        found.update(path for path in (os.path.join(folder, name) for name in files) if _is_special(path))  # noqa: PTH118
+        found.update(b"%s %o" % (path, os.lstat(path).st_mode) for path in _joined(folder, folders))
+        found.update(path for path in _joined(folder, files) if _is_special(path))
     return frozenset(found)
+
+
+def _joined(folder: bytes, names: Iterable[bytes]) -> Iterator[bytes]:
+    return (os.path.join(folder, name) for name in names)  # noqa: PTH118
 
 
 def _is_special(path: bytes) -> bool:

@@ -75,7 +75,13 @@ def infrastructure_failure(done: Completed, *, reported: bool) -> str | None:
     if reported or done.exit_code == 0:
         return None
     what = "could not be started" if done.exit_code in _NOT_RUN else "ended before its report"
-    return f"the test runner {what} (exit code {done.exit_code}): {last_line(done.output)}"
+    return f"the test runner {what} (exit code {done.exit_code}): {_complaint(done.output)}"
+
+
+def _complaint(output: str) -> str:
+    """The last line that says "error: " in any case, else the last line."""
+    complaints = [line for line in plain(output).split("\n") if re.search(r"\berror: |Error: ", line, re.IGNORECASE)]
+    return complaints[-1].strip()[:LINE_CHARACTERS] if complaints else last_line(output)
 
 
 def exhausted(output: str) -> str | None:

@@ -72,9 +72,9 @@ class SinglePoint(BaseModel):
     def report(self, done: Completed, instance: Instance) -> Report:
         """What came of the command, from its end and what its runner printed.
 
-        A test that did not fail but did not pass either (skipped) shows in its status alone. Other statuses in the
-        output are not the test's: it may run a runner itself. pytest counts a test twice that fails and whose teardown
-        fails as well, or that passes and whose teardown fails.
+        A test that did not fail but did not pass either (skipped) shows in its status or in the runner's count. Other
+        statuses in the output are not the test's: it may run a runner itself. pytest counts a test twice that fails and
+        whose teardown fails as well, or that passes and whose teardown fails.
         """
         if done.ended != "exit":
             return Report("stopped", None, f"stopped: {done.ended}")
@@ -87,6 +87,8 @@ class SinglePoint(BaseModel):
             return Report("failed", ran, f"exit code {done.exit_code}")
         if statuses and not set(statuses.values()) & {"PASSED", "XFAIL"}:
             return Report("failed", ran, f"the runner reports {', '.join(sorted(set(statuses.values())))}")
+        if logs.all_skipped(done.output, self.target.runner):
+            return Report("failed", ran, "the runner reports that the test was skipped")
         return Report("passed", ran, "")
 
     def failure(self, done: Completed, instance: Instance) -> str | None:

@@ -11,6 +11,8 @@ What the classes mean for the verdict:
 - Bookkeeping of descriptors (close, dup, flags) moves no data: whatever opened or filled the descriptor decides.
 - Waiting (poll, epoll, futex, sleep) moves no data either: the read or accept that follows decides.
 - Mapping a file counts as reading it, mapping anonymous memory does not; io_uring and kernel AIO always count.
+  What makes no call inside the window is not seen: access to a file that was mapped before, or data that a buffer holds
+  until it is full.
 - A child process counts, whatever it does; a thread does not, its own calls are judged like all others.
 - ``administration`` (mounts, modules, keys, clocks, namespaces) is no test's computation and counts.
 """
@@ -404,19 +406,8 @@ _FIRST_PATH = re.compile(_STRING)
 _PATH_AFTER = re.compile(r", " + _STRING)
 
 
-UNTRACED: tuple[str, ...] = tuple(
-    name
-    for name, kind in TABLE.items()
-    if kind not in COUNTED and name not in _REFINED and name not in {"dup", "dup2", "dup3"}
-)
-"""Calls that no verdict and no reader of a trace needs, so that tracing may pass over them (dup tells which file is
-behind descriptor 1)."""
-
-
-def descriptor(call: Call) -> int | None:
-    """The number of the descriptor that the first argument is; None when it is none."""
-    number = re.match(r"\d+", call.arguments)
-    return int(number[0]) if number else None
+UNTRACED: tuple[str, ...] = tuple(name for name, kind in TABLE.items() if kind not in COUNTED and name not in _REFINED)
+"""Calls that no verdict and no reader of a trace needs, so that tracing may pass over them."""
 
 
 def target(call: Call) -> str | None:
@@ -461,12 +452,7 @@ def _on(*paths: str) -> Callable[[Call, Surroundings], bool]:
 
 
 def _captured(call: Call, surroundings: Surroundings) -> bool:
-    own = call.process == surroundings.process and descriptor(call) in {1, 2} and _opens_nothing(call)
-    return own or target(call) in surroundings.streams
-
-
-def _opens_nothing(call: Call) -> bool:
-    return call.name not in _AT or '""' in call.arguments
+    return target(call) in surroundings.streams
 
 
 _OWN_FILES = (
@@ -496,9 +482,9 @@ def _zone_file(call: Call, _: Surroundings) -> bool:
 EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption(
         name="captured output",
-        reason="Printing and logging go to what descriptors 1 and 2 refer to when the window opens, whatever number it "
-        "has (pytest keeps its capture file under another one). That is the runner's stream, not the test's output. "
-        "Reading it back or cutting it counts.",
+        reason="Printing and logging go to what descriptors 1 and 2 refer to before the test's first call, whatever "
+        "number it has (pytest keeps its capture file under another one). That is the runner's stream, not the test's "
+        "output. Reading it back or cutting it counts.",
         calls=WRITING | ASKING,
         covers=_captured,
     ),
@@ -530,9 +516,10 @@ EXEMPTIONS: tuple[Exemption, ...] = (
     ),
     Exemption(
         name="processor count",
-        reason="The C library answers os.cpu_count, which thread pools ask, from a file that the kernel makes up.",
+        reason="The C library answers os.cpu_count, which thread pools ask, from a file that the kernel makes up: of "
+        "those it knows the first that is there.",
         calls=OPENING | READING | ASKING,
-        covers=_on("/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible"),
+        covers=_on("/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible", "/proc/stat"),
     ),
     Exemption(
         name="thread",

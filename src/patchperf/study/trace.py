@@ -1,10 +1,11 @@
 """Writing and reading a trace: the command line of strace, and the window between the two markers in its log.
 
 The measured process writes ``PATCHPERF <nonce> begin`` and ``PATCHPERF <nonce> end``, each a line of its own by one
-plain write to descriptor 2. The log is read as a stream: a file of any size takes a few megabytes of memory. The trace
-must hold the calls that make processes and pipes and those that concern descriptors 1 and 2, also before the window
-(``strace_command`` leaves out none of these), and strace must run in the process-id namespace of what it traces, or the
-numbers in its log do not fit together.
+pwrite to descriptor 2 at offset -1, which the kernel refuses: what shows in the log shows nowhere else. Before its
+first call of the test it does the same with ``PATCHPERF <nonce> output`` and descriptors 1 and 2. The log is read as a
+stream: a file of any size takes a few megabytes of memory. The trace must hold the calls that make processes and pipes,
+also before the window (``strace_command`` leaves out none of these), and strace must run in the process-id namespace of
+what it traces, or the numbers in its log do not fit together.
 
 What counts as inside the window:
 
@@ -306,16 +307,14 @@ class _Open:
     death: str = ""
 
 
-_STDOUT = re.compile(r"1<([^<>]*)>")
 _PAIR = re.compile(r"(?:pipe|socket):\[\d+\]")
 
 
 def _outlives(line: bytes) -> bool:
-    """Whether a line before the window may matter inside: halves of calls, new and gone processes, pairs, stdout."""
+    """Whether a line before the window may matter inside: halves of calls, new and gone processes, pairs."""
     return (
         b"...>" in line
         or b"resumed>" in line
-        or b"1<" in line
         or b"clone" in line
         or b"fork(" in line
         or b"pipe" in line
@@ -330,20 +329,24 @@ class _Reader:
     def __init__(self, nonce: str, keep: int, import_path: frozenset[str]) -> None:
         self._nonce = nonce.encode()
         self._marker = re.compile(
-            rb"(?P<pid>\d+) +(?:\d+\.\d+ +)?write\(2(?:<(?P<stream>[^<>]*)>(?:\(deleted\))?)?, "
-            rb'"PATCHPERF ' + self._nonce + rb' (?P<which>begin|end)\\n", \d+(?:\)| <unf)'
+            rb"(?P<pid>\d+) +(?:\d+\.\d+ +)?pwrite64\(2(?:<[^<>]*>(?:\(deleted\))?)?, "
+            rb'"PATCHPERF ' + self._nonce + rb' (?P<which>begin|end)\\n", \d+, -1(?:\)| <unf)'
         )
         self._test_line_mark = re.compile(
             rb"\d+ +(?:\d+\.\d+ +)?write\(-1, \"PATCHPERF " + self._nonce + rb' line (\d{1,9})\\n"'
         )
+        self._output_mark = re.compile(
+            rb"\d+ +(?:\d+\.\d+ +)?pwrite64\([12]<([^<>]*)>(?:\(deleted\))?, "
+            rb'"PATCHPERF ' + self._nonce + rb' output\\n", \d+, -1\)'
+        )
+        self._streams: set[str] = set()
         self._test_line = 0
         self._keep = keep
         self._import_path = import_path
         self._processes = _Processes()
         self._begun: dict[int, _Begun] = {}
-        self._stdout: dict[int, str] = {}
         self._pairs: dict[int, set[str]] = {}
-        self._opening: tuple[int, str] | None = None
+        self._opening: int | None = None
         self._window: _Open | None = None
         self._again: int | None = None
         self._lines = 0
@@ -355,6 +358,8 @@ class _Reader:
             self._processes.root(int(first[0]))
         if self._nonce in line and (mark := self._test_line_mark.match(line)):
             self._test_line = int(mark[1])
+        elif self._nonce in line and self._window is None and (output := self._output_mark.match(line)):
+            self._streams.add(output[1].decode("ascii", "backslashreplace"))
         elif self._nonce in line and (marker := self._marker.match(line)):
             self._mark(number, line, marker)
         elif self._window is None:
@@ -402,20 +407,19 @@ class _Reader:
                 window.foreign_ends += 1
                 self._inside(window, number, event)
         elif window is None and self._opening is None:
-            stream = (marker["stream"] or b"").decode("ascii", "backslashreplace")
             if event is not None and event.form == "begun":
-                self._opening = pid, stream
+                self._opening = pid
                 self._follow(number, event)
             else:
-                self._open(number, pid, stream)
+                self._open(number, pid)
         elif window is None or self._processes.of(pid) not in window.ancestors:
             self._again = self._again or number
 
-    def _open(self, number: int, pid: int, stderr: str) -> None:
+    def _open(self, number: int, pid: int) -> None:
         process = self._processes.of(pid)
         surroundings = Surroundings(
             process=process,
-            streams=frozenset(path for path in (stderr, self._stdout.get(process)) if path),
+            streams=frozenset(self._streams),
             pairs=self._pairs.setdefault(process, set()),
             alone=not self._processes.has_descendants(process),
             import_path=self._import_path,
@@ -477,10 +481,9 @@ class _Reader:
             return None
         if event.form == "resumed":
             begun = self._begun.pop(pid, None)
-            if self._opening is not None and self._opening[0] == pid:
-                _, stderr = self._opening
+            if self._opening == pid:
                 self._opening = None
-                self._open(number, pid, stderr)
+                self._open(number, pid)
                 return None
             if begun is not None and begun.name == event.name:
                 event = event._replace(arguments=begun.arguments + event.arguments)
@@ -495,7 +498,6 @@ class _Reader:
             self._processes.ended(successor)
             return
         self._begun.pop(pid, None)
-        self._stdout.pop(pid, None)
         self._pairs.pop(pid, None)
         self._processes.ended(pid)
 
@@ -508,17 +510,11 @@ class _Reader:
             pairs = self._pairs.setdefault(process, set())
             if len(pairs) < PAIRS_BOUND:
                 pairs.update(_PAIR.findall(call.arguments))
-        elif self._window is None:
-            stdout = _STDOUT.match(call.result) or _STDOUT.match(call.arguments)
-            if stdout:
-                self._stdout[process] = stdout[1]
 
     def _created(self, maker: int, child: int, *, thread: bool) -> None:
         if child == 0:
             return
         self._processes.made(maker, child, thread=thread)
-        if not thread and maker in self._stdout:
-            self._stdout.setdefault(child, self._stdout[maker])
         window = self._window
         if window is not None and (tally := window.unresolved.pop(child, None)) is not None:
             belongs = self._processes.belongs(maker, window.process)

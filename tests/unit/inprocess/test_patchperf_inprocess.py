@@ -24,15 +24,29 @@ REPLICATE = {"mode": "replicate", "repetitions": 50, "counter": "none"}
 # ---- modes
 
 
-def test_a_probe_marks_exactly_the_one_call_after_the_warm_up(tools, capfd):
-    tools.measured(lambda: os.write(2, b"call\n"), mode="probe", marker="5f" * 16)()
-    nonce = "5f" * 16
-    assert capfd.readouterr().err.splitlines() == [
-        *["call"] * 3,
-        f"PATCHPERF {nonce} begin",
-        "call",
-        f"PATCHPERF {nonce} end",
-    ]
+@pytest.fixture
+def marked(tools):
+    """A module in probe mode with the nonce "abc", and the list of (descriptor, text, offset) it tries to write."""
+    module = tools.load(mode="probe", marker="abc")
+    seen: list[object] = []
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        seen.append((descriptor, data.decode(), offset))
+        return os.pwrite(descriptor, data, offset)
+
+    module._System.pwrite = pwrite
+    return module, seen
+
+
+OUTPUTS = [(1, "PATCHPERF abc output\n", -1), (2, "PATCHPERF abc output\n", -1)]
+BEGIN, END = (2, "PATCHPERF abc begin\n", -1), (2, "PATCHPERF abc end\n", -1)
+
+
+def test_a_probe_marks_exactly_the_one_call_after_the_warm_up(tools, marked, capfd):
+    module, seen = marked
+    module.measured(lambda: seen.append("call"))()
+    assert seen == [*OUTPUTS, *["call"] * 3, BEGIN, "call", END]
+    assert capfd.readouterr() == ("", "")
     assert (tools.record["warmup"], tools.record["repetitions"]) == (3, 1)
 
 
@@ -41,7 +55,8 @@ def test_a_probe_tells_which_folders_imports_may_search(tools):
     assert str(Path(os.__file__).parent) in tools.record["import_path"]
 
 
-def test_a_probe_that_fails_in_the_marked_call_leaves_no_end_marker(tools, capfd):
+def test_a_probe_that_fails_in_the_marked_call_leaves_no_end_marker(tools, marked):
+    module, seen = marked
     calls = []
 
     def body():
@@ -49,8 +64,8 @@ def test_a_probe_that_fails_in_the_marked_call_leaves_no_end_marker(tools, capfd
         assert len(calls) < 4
 
     with pytest.raises(AssertionError):
-        tools.measured(body, mode="probe", marker="abc")()
-    assert capfd.readouterr().err == "PATCHPERF abc begin\n"
+        module.measured(body)()
+    assert seen == [*OUTPUTS, BEGIN]
     assert (tools.record["failed"]["stage"], tools.record["failed"]["call"]) == ("marked", 4)
 
 

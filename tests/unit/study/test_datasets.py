@@ -146,9 +146,20 @@ def test_a_missing_or_empty_field_is_reported_with_file_row_and_instance(
 
 
 @pytest.mark.parametrize("value", ["[]", []])
-def test_a_row_without_any_fail_to_pass_test_is_reported(value: object) -> None:
-    with pytest.raises(InputError, match="here, a__b-1: field FAIL_TO_PASS is missing or empty"):
-        parse_row({**NEW, "FAIL_TO_PASS": value}, "mine", "here")
+def test_a_row_that_says_it_has_no_fail_to_pass_test_is_left_to_the_single_test_rule(value: object) -> None:
+    assert parse_row({**NEW, "FAIL_TO_PASS": value}, "mine", "here").fail_to_pass == ()
+
+
+def test_half_a_character_in_a_tests_name_is_reported() -> None:
+    with pytest.raises(InputError, match="here, a__b-1: field FAIL_TO_PASS holds half a character: 'test_"):
+        parse_row({**NEW, "FAIL_TO_PASS": ["test_\ud83d"]}, "mine", "here")
+
+
+def test_json_nested_too_deeply_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(InputError, match="line 1: nested too deeply"):
+        load(path)
 
 
 def test_a_row_without_instance_id_is_reported_by_its_number(tmp_path: Path) -> None:

@@ -304,3 +304,14 @@ def test_unittest_runs_an_inherited_test_decorated_where_it_is_defined(tmp_path)
     assert "Shared by two. ... " in done.stderr
     assert "Ran 1 test in" in done.stderr
     assert done.stdout.count("CALLED test_shared") == 3
+
+
+def test_a_file_with_a_very_long_expression_is_edited() -> None:
+    source = f"X = {' + '.join(['1'] * 1500)}\n\ndef test_x():\n    pass\n"
+    edited = insert_decorator(source, "test_x")
+    assert edited.count("\n") == source.count("\n") + 2
+
+
+def test_a_file_nested_too_deeply_to_be_parsed_says_so() -> None:
+    with pytest.raises(Underivable, match="cannot be parsed"):
+        insert_decorator(f"X = {'(' * 5000}1{')' * 5000}\ndef test_x():\n    pass\n", "test_x")

@@ -9,7 +9,8 @@ import pytest
 from small_instances import make_instance, write_tree
 
 from patchperf.errors import InputError
-from patchperf.study.logs import is_whole_name, logged_name, parse_log, tests_run
+from patchperf.study.calls import Runner
+from patchperf.study.logs import all_skipped, is_whole_name, logged_name, parse_log, tests_run
 
 
 def parse(output, parser):
@@ -383,3 +384,24 @@ def test_the_row_then_the_repository_then_the_runner_tell_the_parser(instance, o
 def test_an_unknown_parser_is_named():
     with pytest.raises(InputError, match=r"owner__project-1: log parser 'parse_log_jest' is not known; known are"):
         parse("", "parse_log_jest")
+
+
+@pytest.mark.parametrize(
+    ("runner", "output", "skipped"),
+    [
+        ("pytest", "SKIPPED [1] test_a.py:3: old\n===== 1 skipped in 0.01s =====\n", True),
+        ("pytest", "===== 2 skipped, 1 warning in 0.01s =====\n", True),
+        ("pytest", "===== 1 passed, 1 skipped in 0.01s =====\n", False),
+        ("pytest", "===== 1 skipped in 0.01s =====\n===== 1 passed in 0.02s =====\n", False),
+        ("pytest", "no summary: 1 skipped\n", False),
+        ("unittest", "Ran 1 test in 0.001s\n\nOK (skipped=1)\n", True),
+        ("unittest", "Ran 2 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n", False),
+        ("django", "Ran 1 test in 0.001s\n\nOK\n", False),
+        ("sympy", "==== tests finished: 0 passed, 1 skipped, in 0.01 seconds ====\n", True),
+        ("sympy", "==== tests finished: 1 passed, in 0.01 seconds ====\n", False),
+    ],
+)
+def test_whether_all_tests_were_skipped_is_read_from_the_last_summary(
+    runner: Runner, output: str, skipped: bool
+) -> None:
+    assert all_skipped(output, runner) == skipped

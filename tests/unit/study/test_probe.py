@@ -211,6 +211,8 @@ def once():
 def test_x():
     CALLS.append(fixed.x)
 """
+DIES = "import os\nCALLS = []\ndef test_x():\n    CALLS.append(fixed.x)\n    if len(CALLS) == 3:\n        os._exit(0)\n"
+STAYS_WATCHED = "import sys\ndef test_x():\n    assert fixed.x\n    sys.settrace(lambda *event: None)\n"
 SLOW = "import time\nCALLS = []\ndef test_x():\n    CALLS.append(1)\n    time.sleep(60 if len(CALLS) > 2 else 0)\n"
 
 
@@ -218,9 +220,11 @@ SLOW = "import time\nCALLS = []\ndef test_x():\n    CALLS.append(1)\n    time.sl
     ("source", "reason", "said"),
     [
         (HYPOTHESIS, "called-several-times", "hypothesis calls the function once for each example"),
-        (RERUN, "called-several-times", "the runner called the function 2 times for one test"),
+        (RERUN, "called-several-times", "the function was called 2 times for one test"),
         (TEARDOWN, "not-repeatable", "all 4 calls passed, and yet exit code 1"),
         (SLOW, "probe-stopped", "stopped: timeout in or after call 3 of 4"),
+        (DIES, "not-repeatable", "the process left no record: it ended in or after call 3 of 4; the runner reports no"),
+        (STAYS_WATCHED, "not-repeatable", "after call 1 of 4, the test runs under a tracer or profiler: function"),
     ],
 )
 def test_what_else_does_not_repeat_says_why(tmp_path: Path, source: str, reason: str, said: str) -> None:
@@ -260,3 +264,42 @@ def test_where_the_lines_cannot_be_had_the_verdict_stands_with_a_note(tmp_path: 
     found = run_probe(tmp_path, traced)
     assert (found.reason, found.io_lines) == ("io", ())
     assert found.io_lines_note.startswith("the test fails when its lines are marked: AssertionError")
+
+
+CHILD_STAYS = """\
+import os, time
+PARENT = os.getpid()
+def test_x():
+    assert fixed.x
+    if os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+"""
+CAPTURED = """\
+def test_x(capfd):
+    assert fixed.x
+    print("text")
+    out, err = capfd.readouterr()
+    assert (out, err) == ("text\\n", "")
+"""
+SKIPPED_ON_BASE = """\
+import importlib.util, pytest
+@pytest.mark.skipif(importlib.util.find_spec("fixed") is None, reason="nothing to test")
+def test_x():
+    assert True
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "timeout"), [(CHILD_STAYS, "processes", 8), (CAPTURED, "file data", 60)], ids=["child", "capfd"]
+)
+def test_what_is_io_is_said_to_be_io(tmp_path: Path, source: str, kind: str, timeout: int) -> None:
+    found = run_probe(tmp_path, source, timeouts={"probe": timeout})
+    assert (found.stage, found.reason) == ("io", "io"), found.evidence
+    assert found.evidence.startswith(f"{kind}: ")
+
+
+def test_a_test_that_the_base_skips_does_not_pass_there(tmp_path: Path) -> None:
+    bench = make_bench(tmp_path, SKIPPED_ON_BASE, patch=FIXED)
+    found = probe(bench, SOUND, "spec", tmp_path / "trace")
+    assert (found.stage, found.reason) == ("corpus", ""), found.evidence

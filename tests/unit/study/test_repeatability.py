@@ -50,8 +50,8 @@ def account(record: dict[str, Any], call: int | None = None, stage: str = "warmu
     ("failures", "report", "reason", "evidence"),
     [
         ([None], PASSED, "", "4 calls passed"),
-        ([], PASSED, "not-wrapped", "was not called; the runner reports that one test passed"),
-        ([], Report("not one", 0, "the runner reports 0 tests, not 1"), "not-wrapped", "reports 0 tests"),
+        ([], PASSED, "not-repeatable", "no record: it ended in or after call 2 of 4; the runner reports that one test"),
+        ([], Report("not one", None, "no number of tests"), "not-repeatable", "call 2 of 4; no number of tests"),
         ([], Report("stopped", None, "stopped: timeout"), "probe-stopped", "stopped: timeout in or after call 2 of 4"),
         ([None], Report("stopped", None, "stopped: memory"), "probe-stopped", "stopped: memory"),
         (["no json"], PASSED, "not-wrapped", "no json"),
@@ -76,11 +76,37 @@ def test_the_calls_are_judged_by_what_the_process_and_its_runner_tell(
 
 
 @pytest.mark.parametrize(
+    ("report", "evidence"),
+    [
+        (PASSED, "the decorated function was not called; the runner reports that one test passed"),
+        (
+            Report("not one", 0, "the runner reports 0 tests, not 1"),
+            "was not called; the runner reports 0 tests, not 1",
+        ),
+    ],
+)
+def test_a_function_that_was_never_called_was_not_wrapped(report: Report, evidence: str) -> None:
+    reason, told = judge_calls([], report, CALLS, 0)
+    assert reason == "not-wrapped"
+    assert evidence in told
+
+
+def test_calls_begun_by_copies_of_the_process_are_not_counted_beyond_those_to_be_made() -> None:
+    told = judge_calls([], Report("stopped", None, "stopped: timeout"), CALLS, 9).evidence
+    assert told == "stopped: timeout in or after call 4 of 4"
+
+
+@pytest.mark.parametrize(
     ("stage", "reason"),
     [("refused", "not-wrapped"), ("several", "called-several-times"), ("watched", "watched")],
 )
 def test_a_refused_test_says_why(record: dict[str, Any], stage: str, reason: str) -> None:
     assert judge_calls([account(record, 0, stage)], PASSED, CALLS, 0) == (reason, "x")
+
+
+def test_a_test_that_leaves_a_tracer_on_does_not_repeat(record: dict[str, Any]) -> None:
+    found = judge_calls([account(record, 2, "watched")], PASSED, CALLS, 2)
+    assert found == ("not-repeatable", "after call 2 of 4, x")
 
 
 def test_every_reason_has_one_of_the_three_classes() -> None:

@@ -140,3 +140,19 @@ def test_a_log_that_nobody_here_can_read_is_no_run_at_all(tmp_path: Path) -> Non
     found = reproduce(unread, "spec")
     assert (found.reason, found.runs) == ("unknown-log-parser", ())
     assert found.evidence.startswith("log parser 'parse_log_jest' is not known; known are astroid, ")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "evidence"),
+    [
+        ({"test_commands": (), "repo": "nobody/knows"}, "cannot-derive", "no test command in the row and none known"),
+        ({"fail_to_pass": ()}, "no-f2p-test", "the row names no fail-to-pass test"),
+    ],
+)
+def test_a_row_that_lacks_what_a_run_needs_is_no_run_at_all(
+    tmp_path: Path, change: dict[str, object], reason: str, evidence: str
+) -> None:
+    bench = make_bench(tmp_path, "def test_x():\n    assert fixed.x\n", patch=new_file("fixed.py", "x = 1"))
+    found = reproduce(replace(bench, instance=bench.instance.model_copy(update=change)), "spec")
+    assert (found.reason, found.runs) == (reason, ())
+    assert evidence in found.evidence

@@ -35,8 +35,9 @@ def test_a_tree_in_which_nothing_but_caches_changed_serves_again(tree: ReusedTre
         lambda tree: (tree / "empty").mkdir(),
         lambda tree: os.mkfifo(tree / "pipe"),
         lambda tree: (tree / "link").symlink_to("/"),
+        lambda tree: tree.chmod(0o700),
     ],
-    ids=["file", "content", "gone", "mode", "empty folder", "pipe", "link"],
+    ids=["file", "content", "gone", "mode", "empty folder", "pipe", "link", "folder's mode"],
 )
 def test_whatever_a_run_leaves_is_gone_when_the_tree_is_asked_for(
     tree: ReusedTree, change: Callable[[Path], object]

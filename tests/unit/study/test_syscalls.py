@@ -179,6 +179,20 @@ TOUCHING = [
     Program(
         "writes a file opened before", True, "f.write(b'x')", "f = open('log.txt', 'wb', buffering=0)", ("file data",)
     ),
+    Program(
+        "puts a file in the place of its output for one write",
+        True,
+        "saved = os.dup(1); os.dup2(f, 1); os.write(1, b'x'); os.dup2(saved, 1); os.close(saved)",
+        "f = os.open('out.txt', os.O_WRONLY | os.O_CREAT)",
+        ("file data",),
+    ),
+    Program(
+        "puts a file in the place of its output for ever",
+        True,
+        "os.dup2(f, 1); os.write(1, b'x')",
+        "f = os.open('out.txt', os.O_WRONLY | os.O_CREAT)",
+        ("file data",),
+    ),
     Program("reads descriptor 0", True, "os.read(0, 10)", kinds=("file data",)),
     Program("reads its captured output back", True, "os.pread(1, 10, 0)", kinds=("file data",)),
     Program(
@@ -305,16 +319,24 @@ TOUCHING = [
 ]
 
 
+MARKING = f"""
+def mark(word, descriptor=2):
+    try:
+        os.pwrite(descriptor, f'PATCHPERF {NONCE} {{word}}\\n'.encode(), -1)
+    except OSError:
+        pass
+"""
+
+
 def traced(program: Program, folder: Path, import_path: tuple[str, ...] = ()) -> IoVerdict:
     """The verdict on a program, run with descriptors 1 and 2 captured in temporary files."""
     (folder / "data.txt").write_text("some data")
     (folder / "program.py").write_text(
-        "import os, sys\n"
+        f"import os, sys\n{MARKING}\n"
         + textwrap.dedent(program.before)
         + "\ndef body():\n"
         + textwrap.indent(textwrap.dedent(program.body).strip("\n"), "    ")
-        + "\nfor _ in range(3): body()\n"
-        + f"os.write(2, b'PATCHPERF {NONCE} begin\\n')\nbody()\nos.write(2, b'PATCHPERF {NONCE} end\\n')\n"
+        + "\nmark('output', 1)\nmark('output')\nfor _ in range(3): body()\nmark('begin')\nbody()\nmark('end')\n"
     )
     log = folder / "strace.log"
     command = [*strace_command(str(log)), sys.executable, "-I", "-S", "program.py"]
@@ -338,12 +360,13 @@ def test_a_program_is_judged_as_its_author_wrote(program: Program, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("body", "io"), [("print('x'); logging.error('y'); sys.stderr.write('z')", False), ("capfd.readouterr()", True)]
+    ("body", "io"),
+    [("print('x'); logging.error('y'); sys.stderr.write('z')", False), ("print('x'); capfd.readouterr()", True)],
 )
 def test_output_that_pytest_captures_is_its_own_and_reading_it_back_is_not(body: str, io: bool, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
-        "import logging, os, sys\n\ndef test_it(capfd):\n"
-        f"    os.write(2, b'PATCHPERF {NONCE} begin\\n')\n    {body}\n    os.write(2, b'PATCHPERF {NONCE} end\\n')\n"
+        f"import logging, os, sys\n{MARKING}\n\ndef test_it(capfd):\n"
+        f"    mark('output', 1)\n    mark('output')\n    mark('begin')\n    {body}\n    mark('end')\n"
     )
     log = tmp_path / "strace.log"
     command = [*strace_command(str(log)), sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]

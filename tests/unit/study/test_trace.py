@@ -15,8 +15,8 @@ from patchperf.study.trace import LINE_BOUND, Window, WindowProblem, deciding_li
 
 NONCE = "0123456789abcdef0123456789abcdef"
 OTHER = "f" * 32
-BEGIN = f'write(2</tmp/err>, "PATCHPERF {NONCE} begin\\n", 49) = 49'
-END = f'write(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47) = 47'
+BEGIN = f'pwrite64(2</tmp/err>, "PATCHPERF {NONCE} begin\\n", 49, -1) = -1 EINVAL (Invalid argument)'
+END = f'pwrite64(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47, -1) = -1 EINVAL (Invalid argument)'
 
 
 def read(folder: Path, *lines: str, keep: int = 200) -> Window | WindowProblem:
@@ -49,7 +49,8 @@ def traced(folder: Path, body: str, *, before: str = "") -> Window | WindowProbl
     script = folder / "program.py"
     script.write_text(
         f"import os, sys, threading, time\nNONCE = {NONCE!r}\n"
-        "def mark(which):\n    os.write(2, f'PATCHPERF {NONCE} {which}\\n'.encode())\n"
+        "def mark(which):\n    try: os.pwrite(2, f'PATCHPERF {NONCE} {which}\\n'.encode(), -1)\n"
+        "    except OSError: pass\n"
         f"{textwrap.dedent(before)}\nmark('begin')\n{textwrap.dedent(body)}\nmark('end')\n"
     )
     log = folder / "log"
@@ -150,13 +151,13 @@ def test_a_marker_cut_in_two_opens_the_window_when_it_returns(tmp_path: Path) ->
     found = window(
         tmp_path,
         "10    clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 11",
-        f'10    write(2</tmp/err>, "PATCHPERF {NONCE} begin\\n", 49 <unfinished ...>',
+        f'10    pwrite64(2</tmp/err>, "PATCHPERF {NONCE} begin\\n", 49, -1 <unfinished ...>',
         "11    sync() = 0",
-        "10    <... write resumed>) = 49",
+        "10    <... pwrite64 resumed>) = -1 EINVAL (Invalid argument)",
         "11    getppid() = 1",
-        f'10    write(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47 <unfinished ...>',
+        f'10    pwrite64(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47, -1 <unfinished ...>',
         "11    sync() = 0",
-        "10    <... write resumed>) = 47",
+        "10    <... pwrite64 resumed>) = -1 EINVAL (Invalid argument)",
     )
     assert names(found) == {"getppid": 1}
     assert found.begin_line == 4
@@ -232,28 +233,41 @@ def test_another_programs_marker_is_not_confused_with_ours(tmp_path: Path) -> No
         f"10    {BEGIN.replace(NONCE, OTHER)}",
         f"10    {BEGIN}",
         f"10    {END.replace(NONCE, OTHER)}",
-        f'10    write(1</tmp/out>, "PATCHPERF {NONCE} end\\n", 47) = 47',
-        f'10    write(2</tmp/err>, "say PATCHPERF {NONCE} end\\n", 51) = 51',
+        f'10    write(2</tmp/err>, "PATCHPERF {NONCE} end\\n", 47) = 47',
+        f'10    pwrite64(1</tmp/out>, "PATCHPERF {NONCE} end\\n", 47, -1) = -1 EINVAL (Invalid argument)',
+        f'10    pwrite64(2</tmp/err>, "say PATCHPERF {NONCE} end\\n", 51, -1) = -1 EINVAL (Invalid argument)',
         f"10    {END}",
     )
-    assert names(found) == {"write": 3}
+    assert names(found) == {"write": 1, "pwrite64": 3}
 
 
-def test_a_marker_that_could_not_be_written_is_still_a_marker(tmp_path: Path) -> None:
-    closed = f'write(2, "PATCHPERF {NONCE} end\\n", 47) = -1 EBADF (Bad file descriptor)'
+def test_a_marker_to_a_closed_descriptor_is_still_a_marker(tmp_path: Path) -> None:
+    closed = f'pwrite64(2, "PATCHPERF {NONCE} end\\n", 47, -1) = -1 EBADF (Bad file descriptor)'
     assert window(tmp_path, f"10    {BEGIN}", f"10    {closed}").end_line == 2
 
 
-def test_what_descriptor_1_was_made_before_the_window_is_the_captured_stream(tmp_path: Path) -> None:
+def test_what_the_process_named_as_its_output_is_the_captured_stream_and_nothing_put_in_its_place(
+    tmp_path: Path,
+) -> None:
+    mark = f'"PATCHPERF {NONCE} output\\n", 50, -1) = -1 EINVAL (Invalid argument)'
     found = window(
         tmp_path,
-        "10    dup2(6</tmp/#77>(deleted), 1</dev/null>) = 1</tmp/#77>(deleted)",
+        f"10    pwrite64(1</tmp/#77>(deleted), {mark}",
+        f"10    pwrite64(2</tmp/#79>(deleted), {mark}",
+        "10    dup2(8</testbed/red.txt>, 1</tmp/#77>(deleted)) = 1</testbed/red.txt>",
         f"10    {BEGIN}",
+        f"10    pwrite64(3</tmp/#78>(deleted), {mark}",
         '10    write(6</tmp/#77>(deleted), "hello", 5) = 5',
+        '10    write(2</tmp/#79>(deleted), "hello", 5) = 5',
+        '10    write(1</testbed/red.txt>, "hello", 5) = 5',
         '10    write(9</tmp/#78>(deleted), "hello", 5) = 5',
         f"10    {END}",
     )
-    assert [call.arguments for call, _ in found.deciding] == ['9</tmp/#78>(deleted), "hello", 5']
+    assert [call.arguments.partition(",")[0] for call, _ in found.deciding] == [
+        "3</tmp/#78>(deleted)",
+        "1</testbed/red.txt>",
+        "9</tmp/#78>(deleted)",
+    ]
 
 
 def test_a_log_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
@@ -302,7 +316,10 @@ def test_an_end_marker_of_another_thread_does_not_close_the_window(tmp_path: Pat
     assert found.reason == "no end marker"
     assert "killed by SIGKILL" in found.detail
     assert "1 end marker" in found.detail
-    assert names(window(tmp_path, f"10    {BEGIN}", fork, f"11    {END}", f"10    {END}")) == {"clone": 1, "write": 1}
+    assert names(window(tmp_path, f"10    {BEGIN}", fork, f"11    {END}", f"10    {END}")) == {
+        "clone": 1,
+        "pwrite64": 1,
+    }
 
 
 def test_unreadable_lines_are_a_problem_only_inside_the_window(tmp_path: Path) -> None:
@@ -395,7 +412,7 @@ def test_a_real_fork_that_runs_on_like_its_parent_does_not_close_the_window(tmp_
     found = traced(tmp_path, "child = os.fork()\nif child: os.waitpid(child, 0); os.stat('/')")
     assert isinstance(found, Window)
     assert names(found)["newfstatat"] == 1
-    assert names(found)["write"] == 1
+    assert names(found)["pwrite64"] == 1
 
 
 def test_a_real_program_that_closes_or_replaces_descriptor_2_is_read(tmp_path: Path) -> None:
