@@ -17,7 +17,7 @@ need bwrap bubblewrap
 # These count instructions where the processor has no counter for it.
 if [ "$(uname -m)" = x86_64 ]; then
     want qemu-x86_64 qemu-user
-    want cc gcc
+    want cc "gcc libc6-dev"
     want valgrind valgrind
 fi
 [ -n "$missing$useful" ] || exit 0

@@ -10,6 +10,7 @@ TABLES = {
     "outcomes": "Outcomes",
     "agreement": "Outcomes",
     "solutions": "Measurement",
+    "warmth": "Measurement",
     "cases": "Performance",
     "pairs": "Performance",
     "speedups": "Performance",
@@ -90,11 +91,32 @@ rule outcome_tables:
         "../scripts/tabulate_outcomes.py"
 
 
+rule warmth:
+    input:
+        ledger="results/ledger.parquet",
+        cases="results/cases.parquet",
+        measurements="results/measurements.parquet",
+        settings=settings_file("warmth", "collapse"),
+    output:
+        warmth=CSV["warmth"],
+        warmth_tex="results/tables/warmth.tex",
+    log:
+        "results/logs/warmth.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        collapse=CONFIG.collapse,
+        code=code_digest("stats", "tables"),
+    script:
+        "../scripts/compare_calls.py"
+
+
 rule case_statistics:
     input:
         ledger="results/ledger.parquet",
         cases="results/cases.parquet",
         measurements="results/measurements.parquet",
+        warmth="results/tables/warmth.csv",
         settings=settings_file("case_statistics", "alpha"),
     output:
         solutions=CSV["solutions"],

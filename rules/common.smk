@@ -5,6 +5,7 @@ from patchperf import workflow as study
 from patchperf.config import load_config
 from patchperf.errors import PatchperfError
 from patchperf.isolation.host import host_class
+from patchperf.measure.envelope import pool_size
 from patchperf.study.instance import INSTANCE_ID
 from patchperf.workflow import code_digest
 from snakemake_logger_plugin_patchperf import follow

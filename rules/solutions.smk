@@ -36,6 +36,7 @@ rule host:
         host=host_class(),
         counter=CONFIG.counter,
         confinement=CONFIG.sandbox.confinement,
+        pool=pool_size(),
     script:
         "../scripts/inspect_host.py"
 

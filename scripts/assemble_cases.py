@@ -1,6 +1,5 @@
 """Put the correct candidates of every kept instance together as its distinct solutions."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,18 +7,21 @@ import pandas as pd
 
 from patchperf import script
 from patchperf.study.cases import build_cases, build_outcomes, read_verdicts
+from patchperf.study.measuring import Host
 from patchperf.study.probe import read_probes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
+CONDITIONS = {"host", "emulation", "environment", "confinement"}
+
 with script.logged(snakemake):
     corpus = pd.read_parquet(snakemake.input.corpus)
     kept = corpus.instance_id[corpus.status == "kept"].tolist()
     verdicts = read_verdicts(snakemake.input.grades)
-    host = json.loads(Path(snakemake.input.host).read_bytes())
+    host = Host.model_validate_json(Path(snakemake.input.host).read_bytes())
     settings = Path(snakemake.input.protocol).read_text("utf-8")
-    protocol = [settings, host["host"], host["counter"]["backend"], host["emulation"], host["confinement"]]
+    protocol = [settings, host.counter.backend, host.model_dump(mode="json", include=CONDITIONS)]
     cases = build_cases(kept, verdicts, read_probes(snakemake.input.get("probes", [])), protocol)
     cases.to_parquet(snakemake.output.cases)
     build_outcomes(verdicts, cases).to_parquet(snakemake.output.outcomes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patchperf import script
 from patchperf.config import cache_folder
 from patchperf.counters.preflight import choose, emulation, in_sandbox
+from patchperf.measure.envelope import fixed_variables
 from patchperf.sandbox.local import DESCRIPTIONS, local_sandbox
 from patchperf.study.measuring import Host
 
@@ -29,6 +30,7 @@ with script.logged(snakemake), script.scratch(snakemake) as work:
         host=snakemake.params.host,
         counter=counter,
         emulation=emulation(counter.backend, cache, python),
+        environment=fixed_variables(snakemake.params.pool),
         confinement=sandbox.confinement,
         warning=warning,
     )

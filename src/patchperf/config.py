@@ -7,7 +7,7 @@ import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,12 +17,16 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    SerializerFunctionWrapHandler,
     ValidationError,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import ErrorDetails
 
 from patchperf.errors import InputError
+from patchperf.isolation.plan import Level, Plan, Sizes, choose
+from patchperf.isolation.topology import Topology
 from patchperf.sandbox.protocol import Limits
 from patchperf.study.instance import GROUND_TRUTH
 
@@ -40,6 +44,9 @@ class Section(BaseModel):
     """A part of the configuration: read once, never changed, no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+AnySection = TypeVar("AnySection", bound=Section)
 
 
 class Dataset(Section):
@@ -132,6 +139,26 @@ class Calibration(Section):
         return self
 
 
+class Isolation(Sizes):
+    """What keeps others off the cores that measure, how many cores are for what, and what to do where that fails.
+
+    ``partition`` is the kind of control group at level "partition". A level by itself stands for a section with it.
+    """
+
+    level: Level = "none"
+    partition: Literal["isolated", "root"] = "isolated"
+    weaker: Literal["refuse", "allow"] = "refuse"
+
+    def plan(self, topology: Topology) -> Plan:
+        """What each CPU is for; raises MachineError where that cannot be had and ``weaker`` does not allow less."""
+        return choose(topology, self, self.level, self.weaker)
+
+    @model_serializer(mode="wrap")
+    def _shortest(self, whole: SerializerFunctionWrapHandler) -> Any:
+        """A section that only names a level is written as that level, as it is in most files."""
+        return self.level if self == Isolation(level=self.level) else whole(self)
+
+
 class Config(Section):
     """All settings of a study; see config/README.md."""
 
@@ -151,8 +178,9 @@ class Config(Section):
     replicates: Annotated[int, Field(ge=1)] = 5
     attempts: PositiveInt = 3
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    collapse: Annotated[float, Field(gt=0, lt=1)] = 0.05
     seed: NonNegativeInt = 1
-    isolation: Literal["none"] = "none"
+    isolation: Isolation = Isolation()
     instances: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     exclude: tuple[str, ...] = ()
 
@@ -173,8 +201,28 @@ def load_config(values: Mapping[str, Any], where: str = "configuration") -> Conf
 
     ``where`` names the file it comes from. Types are taken strictly, as JSON has them: no text counts as a number.
     """
+    return _validated(Config, values, where)
+
+
+def load_isolation(values: Mapping[str, Any], where: str = "configuration") -> Isolation:
+    """The validated ``isolation`` of a configuration that need not be a study's; raises InputError as ``load_config``.
+
+    Where it says nothing, that is isolation "none".
+    """
+    given = {key: value for key, value in values.items() if key == "isolation"}
+    return _validated(_Isolated, given, where).isolation
+
+
+class _Isolated(Section):
+    isolation: Isolation = Isolation()
+
+
+def _validated(section: type[AnySection], values: Mapping[str, Any], where: str) -> AnySection:
+    level = values.get("isolation")
+    if isinstance(level, str):
+        values = {**values, "isolation": {"level": level}}
     try:
-        return Config.model_validate_json(json.dumps(values, default=str), strict=True)
+        return section.model_validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         raise InputError(f"{where}: {_one_line(error)}") from None
 

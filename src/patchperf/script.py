@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import io
 import logging
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from patchperf.config import Config, cache_folder, load_config
 from patchperf.errors import InputError, PatchperfError
+from patchperf.parent import end_with_parent
 from patchperf.sandbox.environments import build_environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.sandbox.mirrors import mirror
@@ -26,8 +26,6 @@ from patchperf.sandbox.trees import remove
 from patchperf.scratch import scratch_root
 from patchperf.study.rows import read_row
 from patchperf.study.workbench import Workbench
-
-PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -38,7 +36,7 @@ def logged(job: Any) -> Iterator[None]:
     shows it: one line if a person can act on it, else its traceback. The console gets it only where the log cannot take
     it, because the disk is full. Ctrl-C ends the script without a word, as it ends any program.
     """
-    _end_with_parent()
+    end_with_parent()
     console = os.dup(2)
     log = -1
     try:
@@ -98,13 +96,6 @@ def workbench(job: Any) -> Iterator[Workbench]:
             sandbox=local_sandbox(config.sandbox, work / "sandbox"),
             work=work,
         )
-
-
-def _end_with_parent() -> None:
-    """Have the kernel kill this script when Snakemake dies, so that the next run never works beside it."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() == 1:
-        raise SystemExit("error: the workflow that started this script is gone")
 
 
 def _open_log(path: Path) -> int:

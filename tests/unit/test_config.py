@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from patchperf.config import Config, load_config, resolve_path
+from patchperf.config import Config, Isolation, load_config, load_isolation, resolve_path
 from patchperf.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,12 +45,36 @@ def test_what_is_not_given_has_its_documented_default() -> None:
     config = load()
     assert (config.calibration.min_seconds, config.calibration.max_seconds) == (4, 8)
     assert (config.replicates, config.warmup, config.alpha, config.reproductions) == (5, 10, 0.05, 3)
-    assert (config.counter, config.grading, config.isolation) == ("auto", "all", "none")
+    assert (config.counter, config.grading, config.isolation) == ("auto", "all", Isolation(level="none"))
+    assert config.isolation == Isolation(
+        level="none", partition="isolated", group_cores=4, daemon_cores=2, system_cores=1, weaker="refuse"
+    )
     assert config.sandbox.confinement == "required"
     assert config.sandbox.limits.model_dump() == {
         "memory_mb": 4096, "processes": 256, "output_mb": 16, "file_mb": 2048,
     }  # fmt: skip
     assert config.environments.pythonpath == (".", "src")
+
+
+@pytest.mark.parametrize("level", ["none", "affinity", "partition"])
+def test_a_level_of_isolation_stands_for_a_section_with_it(level: str) -> None:
+    assert load(isolation=level) == load(isolation={"level": level})
+    assert load(isolation=level).model_dump(mode="json")["isolation"] == level
+
+
+def test_a_section_of_isolation_is_read_and_written_as_a_whole() -> None:
+    section = {"level": "partition", "partition": "root", "group_cores": 2, "daemon_cores": 0, "weaker": "allow"}
+    config = load(isolation=section)
+    assert config.isolation == Isolation(**section)
+    assert load(isolation=config.model_dump(mode="json")["isolation"]) == config
+    assert config.model_dump(mode="json")["isolation"] == {**section, "system_cores": 1}
+
+
+def test_isolation_can_be_read_from_a_configuration_that_is_no_study_s() -> None:
+    assert load_isolation({"isolation": "affinity", "samples": [1]}) == Isolation(level="affinity")
+    assert load_isolation({}) == Isolation()
+    with pytest.raises(InputError, match=r"^c.yaml: key isolation.level = 'much': expected 'none', 'affinity' or"):
+        load_isolation({"isolation": "much"}, "c.yaml")
 
 
 def test_whole_numbers_may_stand_for_seconds_and_lists_for_lists() -> None:
@@ -135,6 +159,8 @@ def test_a_wrong_type_is_named_with_key_and_value(changes: dict[str, Any], said:
         ({"seed": -1}, "key seed = -1: expected a value greater than or equal to 0"),
         ({"counter": "papi"}, "key counter = 'papi': expected 'auto', 'cirron', 'perf', 'qemu', 'callgrind' or 'none'"),
         ({"grading": "some"}, "key grading = 'some': expected 'all' or 'corpus'"),
+        ({"isolation": "much"}, "key isolation.level = 'much': expected 'none', 'affinity' or 'partition'"),
+        ({"isolation": {"group_cores": 0}}, "key isolation.group_cores = 0: expected a value greater than 0"),
         ({"sandbox": {"confinement": "no"}}, "key sandbox.confinement = 'no': expected 'required' or 'best-effort'"),
         ({"datasets": []}, "key datasets = []: expected a list with at least one element"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ TABLES = (
     "outcomes",
     "agreement",
     "solutions",
+    "warmth",
     "cases",
     "pairs",
     "speedups",
@@ -215,7 +217,8 @@ def test_conditions_are_the_same_for_all_solutions_of_a_round(finished: Finished
     assert (measured.hash_seed == measured.replicate).all()
     assert (measured.layout == measured.replicate).all()
     rounds = measured[~measured.void].groupby(["instance_id", "replicate"])
-    for condition in ("hash_seed", "padding_bytes", "environment_bytes", "environment_crc32", "python", "confinement"):
+    started_with = ("environment_bytes", "environment_crc32", "arguments_bytes", "arguments_crc32")
+    for condition in ("hash_seed", "padding_bytes", *started_with, "python", "confinement"):
         assert (rounds[condition].nunique() == 1).all(), condition
     assert measured.groupby("replicate").padding_bytes.nunique().eq(1).all()
     assert measured.padding_bytes.nunique() == 5
@@ -228,6 +231,38 @@ def test_the_order_follows_from_the_seed(finished: Finished) -> None:
         assert told == {(slot.order, slot.replicate, slot.solution) for slot in slots}
         in_time = rows[~rows.void].sort_values("started_at")
         assert in_time.order.is_monotonic_increasing
+
+
+def test_variables_of_every_command_are_told_once_for_the_machine(finished: Finished) -> None:
+    told = finished.record("host.json")["environment"]
+    assert {name: told[name] for name in ("LANG", "LC_ALL", "TZ")} == {
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+    }
+    pools = {value for name, value in told.items() if name not in ("LANG", "LC_ALL", "TZ")}
+    assert pools == {str(min(4, len(os.sched_getaffinity(0))))}
+
+
+def test_every_solution_has_its_first_call_beside_its_repetitions(finished: Finished) -> None:
+    warmth, measured = finished.table("warmth"), finished.measurements
+    promised = ["first_call_ns", "second_call_ns", "per_repetition_ns", "ratio", "collapsed"]
+    assert set(promised) <= set(warmth.columns)
+    assert len(warmth) == sum(len(groups) for groups in EXPECTED["solutions"].values())
+    native = measured[(measured.metric == "wall_ns") & ~measured.void]
+    for row in warmth.itertuples():
+        mine = native[(native.instance_id == row.instance_id) & (native.solution == row.solution)]
+        assert row.clock == "perf_counter_ns"
+        assert row.first_call_ns == mine.first_call_ns.median()
+        assert row.per_repetition_ns == pytest.approx((mine.value / mine.repetitions).median())
+        assert row.ratio == pytest.approx(row.per_repetition_ns / (row.first_call_ns - row.first_call_import_ns))
+
+
+def test_a_case_is_collapsed_where_one_of_its_solutions_is(finished: Finished) -> None:
+    expected = finished.table("warmth").groupby("instance_id").collapsed.any()
+    cases = finished.table("cases")
+    assert (cases.collapsed == cases.instance_id.map(expected)).all()
+    assert set(cases[cases.metric == "wall_ns"].not_covered) == {""}
 
 
 def test_cases_have_the_promised_columns_one_row_for_each_metric(finished: Finished) -> None:

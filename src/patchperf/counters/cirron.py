@@ -1,7 +1,7 @@
 """The instruction counter of the cirron package, version 0.4: user mode, the calling thread.
 
-What it does not tell: how long its events were really on the hardware (a multiplexed count looks like any other), and
-whether the reading itself failed. Only a value of zero gives that away.
+It does not tell how long its events were really on the hardware (a multiplexed count looks like any other) nor whether
+the reading itself failed, so the in-process module reads its events once more before it does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+from patchperf.counters.hardware import distrust_hardware
 from patchperf.counters.protocol import INPROCESS, Backend, Count
 from patchperf.errors import MachineError
 from patchperf.sandbox.locks import exclusive
@@ -31,14 +32,8 @@ class Cirron:
         return prepare(cache, python)
 
     def distrust(self, count: Count) -> str | None:
-        """Not read, or nothing counted."""
-        if count.backend != self.backend:
-            return f"wrong-backend: counted by {count.backend}, not by {self.backend}"
-        if count.problem is not None or count.value is None:
-            return f"counter-unreadable: {count.problem or 'no value'}"
-        if count.value <= 0 or not count.time_enabled_ns:
-            return "counter-unreadable: counted nothing"
-        return None
+        """Not read, nothing counted, or not on the hardware all the time."""
+        return distrust_hardware(self.backend, count)
 
 
 def prepare(cache: Path, python: Path) -> Path:

@@ -1,12 +1,13 @@
 """The kernel's own instruction counter (perf_event_open), read inside the measured process.
 
-User mode, over all threads and child processes of the measured process, pinned to the hardware.
+User mode, over all threads and child processes of the measured process.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from patchperf.counters.hardware import distrust_hardware
 from patchperf.counters.protocol import Backend, Count
 
 
@@ -20,12 +21,4 @@ class Perf:
 
     def distrust(self, count: Count) -> str | None:
         """Not read, nothing counted, or not on the hardware all the time."""
-        if count.backend != self.backend:
-            return f"wrong-backend: counted by {count.backend}, not by {self.backend}"
-        if count.problem is not None or count.value is None:
-            return f"counter-unreadable: {count.problem or 'no value'}"
-        if count.time_running_ns != count.time_enabled_ns:
-            return f"counter-multiplexed: running {count.time_running_ns} of {count.time_enabled_ns} ns enabled"
-        if count.value <= 0:
-            return "counter-unreadable: counted nothing"
-        return None
+        return distrust_hardware(self.backend, count)

@@ -41,7 +41,8 @@ class Count(BaseModel):
 class Emulation(BaseModel):
     """What a simulator counts under: the emulator with its version, and the processor that a program sees.
 
-    ``lacking`` are vector extensions that this machine has and the emulated processor has not.
+    ``lacking`` are vector extensions that this machine has and the emulated processor has not, ``environment`` the
+    variables that pin what the C library would otherwise choose by the machine.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,6 +50,7 @@ class Emulation(BaseModel):
     emulator: str
     cpu: str
     lacking: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
 
 
 class Region(BaseModel):

@@ -58,7 +58,7 @@ class Qemu:
     def emulation(self, folder: Path) -> Emulation:
         """The emulator's version and the pinned CPU model."""
         emulator = f"{_PROGRAM} {_version(starting(folder, _PROGRAM))}"
-        return Emulation(emulator=emulator, cpu=CPU, lacking=beyond_avx2())
+        return Emulation(emulator=emulator, cpu=CPU, lacking=beyond_avx2(), environment=dict(self.environment))
 
     def words(self, folder: Path, out: str, layout: int) -> tuple[str, ...]:
         """The emulator with CPU model, random seed and plugin."""

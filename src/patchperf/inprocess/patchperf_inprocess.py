@@ -31,6 +31,7 @@ import time
 
 _IMPORT_STARTED = time.perf_counter()
 
+import _thread
 import errno
 import fcntl
 import functools
@@ -72,6 +73,7 @@ class _System:
     usage = resource.getrusage
     wait = os.waitpid
     seconds = time.perf_counter
+    thread = _thread.get_ident
     if hasattr(time, "perf_counter_ns"):
         clock, clock_name, clock_unit = time.perf_counter_ns, "perf_counter_ns", 1
     else:
@@ -295,6 +297,7 @@ class _Run:
             "warmup": 0,
             "warmup_ns": [],
             "first_call_ns": None,
+            "first_call_import_ns": None,
             "repetitions": 0,
             "wall_ns": None,
             "seconds_per_repetition": None,
@@ -447,12 +450,69 @@ def _append_bytes(path, content):
 
 
 def _warm_up(spec, record):
-    if spec["warmup"]:
-        step = _Step("warmup", spec["warmup"], loop="warm")
+    if not spec["warmup"]:
+        return
+    step = _Step("warmup", spec["warmup"], loop="warm")
+    if record["warmup"]:
         yield step
-        record["warmup_ns"] += [_ns(taken) for taken in step.taken]
-        record["warmup"] = len(record["warmup_ns"])
-        record["first_call_ns"] = record["warmup_ns"][0]
+    else:
+        imports = _FirstImports(step)
+        try:
+            imports.start()
+            yield step
+        finally:
+            imports.stop()
+        record["first_call_import_ns"] = _ns(imports.taken)
+    record["warmup_ns"] += [_ns(taken) for taken in step.taken]
+    record["warmup"] = len(record["warmup_ns"])
+    record["first_call_ns"] = record["warmup_ns"][0]
+
+
+_IMPORTING = """\
+def _find_and_load(*arguments):
+    entered = enter()
+    try:
+        return original(*arguments)
+    finally:
+        leave(entered)
+"""
+
+
+class _FirstImports:
+    """Times what the first call of a step imports that was not there, in the thread that makes the call (clock units).
+
+    Stands in for ``_find_and_load`` of importlib, which an import statement comes to where the module is not there yet.
+    Its code says that it is importlib's, so that tracebacks and warnings leave it out as they do the real one.
+    """
+
+    def __init__(self, step):
+        self.step = step
+        self.home = sys.modules["_frozen_importlib"].__dict__
+        self.original = self.home["_find_and_load"]
+        self.thread = _System.thread()
+        self.depth = 0
+        self.taken = 0
+
+    def start(self):
+        names = {"enter": self.enter, "leave": self.leave, "original": self.original}
+        exec(compile(_IMPORTING, "<frozen importlib._bootstrap>", "exec"), names)
+        self.home["_find_and_load"] = names["_find_and_load"]
+
+    def stop(self):
+        self.home["_find_and_load"] = self.original
+
+    def enter(self):
+        """When this import began; None for one of another thread or of a later call."""
+        if self.step.started != 1 or _System.thread() != self.thread:
+            return None
+        self.depth += 1
+        return _System.clock()
+
+    def leave(self, entered):
+        if entered is not None:
+            self.depth -= 1
+            if not self.depth:
+                self.taken += _System.clock() - entered
 
 
 def _probe(spec, record):
@@ -746,7 +806,7 @@ def _identity():
     startup = None
     if uptime and start_ticks is not None:
         startup = round(float(uptime.split()[0]) - start_ticks / float(os.sysconf("SC_CLK_TCK")), 2)
-    environment = _read_bytes("/proc/self/environ")
+    environment, arguments = [_read_bytes("/proc/self/{}".format(name)) for name in ("environ", "cmdline")]
     return {
         "pid": _System.getpid(),
         "start_ticks": start_ticks,
@@ -757,6 +817,8 @@ def _identity():
         "hash_randomization": int(sys.flags.hash_randomization),
         "environment_bytes": None if environment is None else len(environment),
         "environment_crc32": None if environment is None else zlib.crc32(environment),
+        "arguments_bytes": None if arguments is None else len(arguments),
+        "arguments_crc32": None if arguments is None else zlib.crc32(arguments),
         "address_randomization": (_read("/proc/sys/kernel/randomize_va_space") or "").strip() or None,
         "clock": _System.clock_name,
         "gc_enabled": gc.isenabled(),
@@ -840,9 +902,10 @@ def _frequency_khz():
 PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS = 0, 1
 _PERF_EVENT_OPEN = {"x86_64": 298, "i686": 336, "aarch64": 241, "riscv64": 241, "s390x": 331}
 _FORMAT_TOTAL_TIMES = 1 | 2
-_DISABLED, _INHERIT, _PINNED, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1, 1 << 1, 1 << 2, 1 << 5, 1 << 6
+_DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1, 1 << 1, 1 << 5, 1 << 6
 _ATTR_SIZE, _CLOEXEC = 64, 8
-_ENABLE, _DISABLE = 0x2400, 0x2401
+_ENABLE, _DISABLE, _WHOLE_GROUP = 0x2400, 0x2401, 1
+_PARANOID, _PARANOID_USER_MODE = "/proc/sys/kernel/perf_event_paranoid", 2
 QEMU_MARK = 28769
 _VALGRIND_REQUEST = bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3")
 _RUNNING_ON_VALGRIND = 0x1001
@@ -852,7 +915,7 @@ _PERF_ERRORS = {
     "ENODEV": "this machine has no such hardware counter (no PMU)",
     "EOPNOTSUPP": "this machine has no such hardware counter (no PMU)",
     "EACCES": "the kernel does not permit it",
-    "EPERM": "the kernel or a system call filter does not permit it",
+    "EPERM": "a system call filter does not permit it, as containers have one: let the call through",
     "ENOSYS": "the kernel or a system call filter does not know it",
 }
 
@@ -904,7 +967,9 @@ class _Broken(_Counter):
 class PerfCounter(_Counter):
     """A kernel event in user mode, over every thread there is and every thread or child process to come.
 
-    One pinned event per existing thread, each inherited by what that thread starts; values and times are summed.
+    One event per existing thread, each inherited by what that thread starts; values and times are summed. Whoever finds
+    no hardware counter free then has been enabled for longer than running. Pinned events would not say so: one that a
+    child process has inherited stops for good, and both of its times stand still.
     """
 
     backend = "perf"
@@ -935,13 +1000,7 @@ class PerfCounter(_Counter):
 
     def reading(self):
         """What was counted between start and stop."""
-        values = []
-        for descriptor in self.descriptors:
-            read = _System.read(descriptor, 24)
-            if len(read) != 24:
-                self.problem = "the event lost its counter (pinned, but none was free)"
-                return self._reading(events=len(self.descriptors))
-            values.append(struct.unpack("=QQQ", read))
+        values = [struct.unpack("=QQQ", _System.read(descriptor, 24)) for descriptor in self.descriptors]
         value, enabled, running = (sum(column) for column in zip(*values))  # noqa: B905
         return self._reading(value, enabled, running, len(values))
 
@@ -954,7 +1013,7 @@ class PerfCounter(_Counter):
 def _perf_event_open(number, kind, event, thread):
     import ctypes  # noqa: PLC0415  (only the processes that count pay for it)
 
-    flags = _DISABLED | _INHERIT | _PINNED | _EXCLUDE_KERNEL | _EXCLUDE_HV
+    flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV
     attributes = struct.pack("=IIQQQQQIIQ", kind, _ATTR_SIZE, event, 0, 0, _FORMAT_TOTAL_TIMES, flags, 0, 0, 0)
     buffer = ctypes.create_string_buffer(attributes, _ATTR_SIZE)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -970,17 +1029,34 @@ def _perf_event_open(number, kind, event, thread):
     if descriptor < 0:
         code = ctypes.get_errno()
         name = errno.errorcode.get(code, str(code))
-        raise OSError(code, "perf_event_open: {} ({})".format(_PERF_ERRORS.get(name, os.strerror(code)), name))
+        raise OSError(code, "perf_event_open: {} ({})".format(_perf_error(name, code, _paranoid()), name))
     return int(descriptor)
 
 
+def _perf_error(name, code, paranoid):
+    """What an error of the system call means; ``paranoid`` is the kernel's setting, None where it is not shown."""
+    if name == "EACCES" and paranoid is not None and paranoid > _PARANOID_USER_MODE:
+        strict = "kernel.perf_event_paranoid is {}, which permits it with CAP_SYS_ADMIN only: set it to {} or less"
+        return strict.format(paranoid, _PARANOID_USER_MODE)
+    return _PERF_ERRORS.get(name, os.strerror(code))
+
+
+def _paranoid():
+    text = (_read(_PARANOID) or "").strip()
+    return int(text) if text else None
+
+
 class CirronCounter(_Counter):
-    """One cirron Collector around the whole loop: it counts the calling thread; each Collector leaks descriptors."""
+    """One cirron Collector around the whole loop: it counts the calling thread; each Collector leaks descriptors.
+
+    It does not say for how long its events were on the hardware, so its group is stopped and read here first.
+    """
 
     backend = "cirron"
 
     def __init__(self, folder):
         self.collector = load_cirron(folder).Collector(measure_overhead=False)
+        self.running = None
 
     def start(self):
         """Count from here."""
@@ -991,15 +1067,21 @@ class CirronCounter(_Counter):
 
     def stop(self):
         """Count no more."""
-        if self.problem is None:
+        if self.problem is not None:
+            return
+        try:
+            _System.ioctl(self.collector._fd, _DISABLE, _WHOLE_GROUP)
+            _, _, self.running = struct.unpack_from("=QQQ", _System.read(self.collector._fd, 128))
             self.collector.__exit__(None, None, None)
+        except Exception as problem:
+            self.problem = _describe(problem)
 
     def reading(self):
         """What was counted between start and stop."""
         if self.problem is not None:
             return self._reading()
         counters = self.collector.counters
-        return self._reading(int(counters.instruction_count), int(counters.time_enabled_ns), None, 1)
+        return self._reading(int(counters.instruction_count), int(counters.time_enabled_ns), self.running, 1)
 
 
 class QemuMarks(_Counter):

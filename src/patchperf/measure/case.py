@@ -52,8 +52,9 @@ class CasePlan:
     """All that decides a case's measurement.
 
     ``digest`` covers everything here that can change a value: under another digest all is measured again.
-    ``environment`` has PYTHONPATH with the sandbox's tools folder on it; ``passed`` gives None if the test's runner
-    reported exactly one passed test, else what it reported. ``counter_folder`` is what ``counter.prepare`` returned.
+    ``environment`` is whole but for hash seed and layout, and has PYTHONPATH with the sandbox's tools folder on it;
+    ``passed`` gives None if the test's runner reported exactly one passed test, else what it reported.
+    ``counter_folder`` is what ``counter.prepare`` returned.
     ``timeout`` is for each process, in seconds; ``attempts`` the number of runs that a single replicate, trial or
     calibration may take. With a simulator, ``counting_seconds`` is what its repetitions are to take under the emulator.
     """
@@ -400,7 +401,7 @@ class _CaseRun:
     def promise(self, job: _Job) -> Promise:
         entries = self.journal.entries
         same_round = [
-            entry.report.environment_bytes
+            entry.report
             for entry in entries
             if job.slot
             and (entry.stage, entry.replicate) == (job.stage, job.slot.replicate)
@@ -414,7 +415,7 @@ class _CaseRun:
             hash_seed=job.hash_seed,
             repetitions=job.repetitions,
             counter=self.counter(job) if job.mode == "replicate" else None,
-            environment_bytes=same_round[0] if same_round else None,
+            like=same_round[0] if same_round else None,
             processes=frozenset(entry.process for entry in entries if entry.process is not None),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from patchperf.counters.protocol import Backend, Count
 from patchperf.measure.self_report import SelfReport
@@ -18,31 +18,44 @@ _WITHOUT_THREADS = frozenset({"cirron"})
 
 
 def not_covered(
-    backend: Backend, count: Count | None, report: SelfReport, native: SelfReport | None, lacking: Sequence[str]
+    backend: Backend,
+    count: Count | None,
+    report: SelfReport,
+    native: SelfReport | None,
+    lacking: Sequence[str],
+    *,
+    own_pids: bool,
 ) -> str:
-    """What a count leaves out of the loop, "code: detail" joined by "; "; empty if nothing is known to be left out.
+    """What a count leaves out of the loop, each "code" or "code:detail", joined by "; "; empty if nothing is known.
 
-    ``report`` is of the process that was counted, ``native`` of one that ran the same loop without an emulator,
-    ``lacking`` are the vector extensions that the machine has and the emulated processor does not.
+    - *children:n*: n child processes were started (no n: some were), and what they did is not counted;
+    - *threads:n*: the process had n threads (no n: it started some), and one of them was counted;
+    - *kernel:p*: p percent of the loop's processor time passed in the kernel, where no instruction is counted;
+    - *vectors:a,b*: vector extensions that the machine has and the emulated processor has not, so that libraries may
+      have taken another path than they do natively.
+
+    ``report`` is of the process that was counted, ``native`` of one that ran the same loop without an emulator (None if
+    there is none), ``lacking`` are those vector extensions. ``own_pids`` says whether the process had a pid namespace
+    to itself.
     """
-    return "; ".join(_left_out(backend, count, report, native, lacking))
+    flags = (
+        _children(backend, count, report),
+        threads(report, own_pids=own_pids) if backend in _WITHOUT_THREADS else "",
+        _kernel(native),
+        f"vectors:{','.join(lacking)}" if lacking else "",
+    )
+    return "; ".join(filter(None, flags))
 
 
-def _left_out(
-    backend: Backend, count: Count | None, report: SelfReport, native: SelfReport | None, lacking: Sequence[str]
-) -> Iterator[str]:
-    started = children(report)
+def _children(backend: Backend, count: Count | None, report: SelfReport) -> str:
     if count is not None and count.processes:
-        yield f"children: {count.processes} processes were started"
-    elif started and backend not in _WITH_CHILDREN:
-        yield "children: processes were started"
-    if backend in _WITHOUT_THREADS and (lasting := threads(report)):
-        yield f"threads: {lasting}"
-    share = kernel_share(native or report)
-    if share is not None and share >= KERNEL_SHARE:
-        yield f"kernel: {100 * share:.0f} % of the time"
-    if lacking:
-        yield f"vectors: no {', '.join(lacking)}"
+        return f"children:{count.processes}"
+    return "children" if backend not in _WITH_CHILDREN and children(report) else ""
+
+
+def _kernel(native: SelfReport | None) -> str:
+    share = None if native is None else kernel_share(native)
+    return "" if share is None or share < KERNEL_SHARE else f"kernel:{100 * share:.0f}"
 
 
 def children(report: SelfReport) -> bool:
@@ -51,17 +64,18 @@ def children(report: SelfReport) -> bool:
     return (report.children or 0) > 0 or (before is not None and after.children_faults > before.children_faults)
 
 
-def threads(report: SelfReport) -> str:
-    """In words which other threads the loop had; empty if none are known.
+def threads(report: SelfReport, *, own_pids: bool) -> str:
+    """The code of other threads that the loop had; empty if none are known.
 
-    The number of the last task tells of threads that came and went, where the process has a pid namespace to itself.
+    In a pid namespace of its own (``own_pids``) the number of the task started last also tells of threads that came and
+    went; elsewhere any process of the machine moves it.
     """
     before, after = report.before, report.after
     if (after.threads or 0) > 1:
-        return f"{after.threads} threads at the end"
-    if before is None or before.last_task is None or after.last_task is None or children(report):
+        return f"threads:{after.threads}"
+    if not own_pids or before is None or before.last_task is None or after.last_task is None or children(report):
         return ""
-    return "threads were started" if after.last_task != before.last_task else ""
+    return "threads" if after.last_task != before.last_task else ""
 
 
 def kernel_share(report: SelfReport) -> float | None:

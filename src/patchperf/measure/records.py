@@ -28,6 +28,10 @@ class Record(BaseModel):
     tell the first, both are the second. ``backend`` is the counter, or the clock's name for wall_ns. ``anchor`` tells
     whether N was calibrated on this solution, ``window_position`` where the loop's time lies.
 
+    Of the warm-up: ``first_call_ns``, of which ``first_call_import_ns`` went into importing modules that were not there
+    yet, and ``second_call_ns``. Environment and arguments are those the process started with, their size with the zeros
+    between them.
+
     Wall time is always native. A simulated backend counts in a process of its own, whose conditions its row carries:
     ``emulator`` and ``emulated_cpu`` are set, ``counted_repetitions`` were run, and ``value`` is scaled from these to
     ``repetitions``, less ``count_constant`` (what the same loop counts with no repetitions). ``not_covered`` says what
@@ -35,8 +39,8 @@ class Record(BaseModel):
 
     Seconds: ``process`` is the whole process; within it ``startup`` up to the call of the test, ``warmup``, ``loop``
     and ``harness`` (what our module in it took); ``host`` is what passed on our side since the process before.
-    Switches, faults, user, system and steal are differences over the loop. ``case_digest`` and ``tree_digest`` say what
-    was measured.
+    Switches, faults, user, system, steal and ``gc_collections`` (of all generations) are differences over the loop.
+    ``case_digest`` and ``tree_digest`` say what was measured.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,11 +63,15 @@ class Record(BaseModel):
     window_position: WindowPosition | None
     warmup: int
     first_call_ns: int | None
+    first_call_import_ns: int | None
+    second_call_ns: int | None
     hash_seed: int
     layout: int
     padding_bytes: int
     environment_bytes: int | None
     environment_crc32: int | None
+    arguments_bytes: int | None
+    arguments_crc32: int | None
     address_randomization: str | None
     pid: int | None
     namespace_pid: int | None
@@ -92,6 +100,8 @@ class Record(BaseModel):
     steal_seconds: float | None
     frequency_khz: int | None
     threads: int | None
+    gc_enabled: bool | None
+    gc_collections: int | None
     process_seconds: float
     startup_seconds: float | None
     warmup_seconds: float | None
@@ -110,7 +120,9 @@ def _dtype(annotation: Any) -> str:
     (kind,) = kinds - {type(None)} or {str}
     if kind is int:
         return "Int64" if optional else "int64"
-    return {float: "float64", bool: "bool", datetime: "datetime64[us, UTC]"}.get(kind, "str")
+    if kind is bool:
+        return "boolean" if optional else "bool"
+    return {float: "float64", datetime: "datetime64[us, UTC]"}.get(kind, "str")
 
 
 DTYPES: dict[str, str] = {
@@ -199,15 +211,26 @@ def _counted(entry: Entry, backend: Backend, repetitions: int, native: SelfRepor
     report, emulation = entry.report, entry.emulation
     count = report.counter if report else None
     value = count.value if count else None
-    lacking = emulation.lacking if emulation else ()
     return {
         "value": value if value is None or entry.repetitions is None else value * repetitions / entry.repetitions,
         "counted_repetitions": entry.repetitions,
         "count_constant": count.constant if count else None,
         "emulator": emulation.emulator if emulation else None,
         "emulated_cpu": emulation.cpu if emulation else None,
-        "not_covered": not_covered(backend, count, report, native, lacking) if report else "",
+        "not_covered": _left_out(entry, report, backend, native) if report else "",
     }
+
+
+def _left_out(entry: Entry, report: SelfReport, backend: Backend, native: SelfReport | None) -> str:
+    emulation = entry.emulation
+    return not_covered(
+        backend,
+        report.counter,
+        report,
+        native if emulation else report,
+        emulation.lacking if emulation else (),
+        own_pids=entry.pid is not None and entry.pid != report.pid,
+    )
 
 
 def _conditions(report: SelfReport | None) -> dict[str, Any]:
@@ -217,6 +240,7 @@ def _conditions(report: SelfReport | None) -> dict[str, Any]:
         "warmup": report.warmup if report else 0,
         **{name: told.get(name) for name in _TOLD},
         **_differences(report.before if report else None, report.after if report else None),
+        "second_call_ns": report.warmup_ns[1] if report and len(report.warmup_ns) > 1 else None,
         "counter_enabled_ns": counter.get("time_enabled_ns"),
         "counter_running_ns": counter.get("time_running_ns"),
         "counter_events": counter.get("events"),
@@ -228,13 +252,17 @@ def _conditions(report: SelfReport | None) -> dict[str, Any]:
 
 _TOLD = (
     "first_call_ns",
+    "first_call_import_ns",
     "environment_bytes",
     "environment_crc32",
+    "arguments_bytes",
+    "arguments_crc32",
     "address_randomization",
     "start_ticks",
     "python",
     "implementation",
     "startup_seconds",
+    "gc_enabled",
 )
 
 
@@ -253,9 +281,14 @@ def _differences(before: Snapshot | None, after: Snapshot | None) -> dict[str, A
         **differences,
         "frequency_khz": after.frequency_khz if after else None,
         "threads": after.threads if after else None,
+        "gc_collections": _minus(_collections(after), _collections(before)),
         "cpus_allowed": after.cpus_allowed if after else None,
         "cgroup": cgroup.replace("\n", ";") if cgroup else None,
     }
+
+
+def _collections(snapshot: Snapshot | None) -> int | None:
+    return None if snapshot is None or snapshot.gc_collections is None else sum(snapshot.gc_collections)
 
 
 def _minus(late: float | None, early: float | None) -> float | None:

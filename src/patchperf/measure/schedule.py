@@ -10,7 +10,10 @@ from numpy.random import PCG64, SeedSequence
 
 LAYOUT_VARIABLE = "PATCHPERF_LAYOUT"
 LAYOUT_BYTES = 4096
-"""Paddings lie below this: the stack's offset within a page is what an environment's size moves."""
+"""Paddings lie between this and twice as much: an environment's size moves the stack within its page."""
+
+PIECE_BYTES = 480
+"""The values that a padding is made of are shorter: CPython keeps objects of up to 512 bytes in pools by their size."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Slot:
     """One replicate: its position in the case, its round, its solution, and the round's conditions.
 
     ``replicate`` is the round (0-based) and also the hash seed's and the layout's number; ``padding`` is the length in
-    bytes of the variable that makes the layout.
+    bytes of what makes the layout.
     """
 
     order: int
@@ -46,7 +49,7 @@ def order(solutions: Sequence[str], replicates: int, seed: int, instance_id: str
 
 def padding(seed: int, layout: int) -> int:
     """Length in bytes of layout number ``layout``: the same list for every solution and case of a study."""
-    return int(PCG64(SeedSequence([seed, layout])).random_raw()) % LAYOUT_BYTES
+    return LAYOUT_BYTES + int(PCG64(SeedSequence([seed, layout])).random_raw()) % LAYOUT_BYTES
 
 
 def environment(base: Mapping[str, str], hash_seed: int, padding: int) -> dict[str, str]:
@@ -54,12 +57,19 @@ def environment(base: Mapping[str, str], hash_seed: int, padding: int) -> dict[s
 
     Bytecode caches stay on: the trial run fills them, so that no replicate compiles.
     """
-    fixed = {
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "TZ": "UTC",
-        "PYTHONHASHSEED": str(hash_seed),
-        LAYOUT_VARIABLE: "x" * padding,
-    }
-    whole = {name: value for name, value in base.items() if name != "PYTHONDONTWRITEBYTECODE"} | fixed
-    return dict(sorted(whole.items()))
+    kept = {name: value for name, value in base.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return dict(sorted((kept | _layout(padding) | {"PYTHONHASHSEED": str(hash_seed)}).items()))
+
+
+def _layout(padding: int) -> dict[str, str]:
+    """Variables whose values have ``padding`` bytes in all.
+
+    One long value would move the stack and large objects alone. The many short ones, of lengths that depend on the
+    padding, also move what the interpreter puts into its pools of small objects after them, and with it the order of
+    sets whose elements hash by their address.
+    """
+    stream = PCG64(SeedSequence(padding))
+    lengths: list[int] = []
+    while (left := padding - sum(lengths)) > 0:
+        lengths.append(min(left, 1 + int(stream.random_raw()) % PIECE_BYTES))
+    return {f"{LAYOUT_VARIABLE}_{number:02d}": "x" * length for number, length in enumerate(lengths)}

@@ -59,6 +59,7 @@ class SelfReport(_Part):
     ``wall_ns`` is of the loop of ``repetitions`` alone (of the last batch in a trial); ``batches`` and ``steps`` are
     (count, nanoseconds) of a trial and of a calibration, which runs a quarter of the count it times; ``start_ticks``
     is the process's start in clock ticks since boot; ``startup_seconds`` lie between that and the call of the test;
+    ``first_call_import_ns`` is what the first call took to import modules that were not there yet;
     ``harness_ns`` is what the in-process module itself took. ``announced`` says why the process could not tell the
     host which one it is; None if it could. ``children`` says how many child
     processes more a replicate has after its loop than before its warm-up.
@@ -77,6 +78,8 @@ class SelfReport(_Part):
     hash_randomization: int
     environment_bytes: int | None
     environment_crc32: int | None
+    arguments_bytes: int | None
+    arguments_crc32: int | None
     address_randomization: str | None
     clock: str
     call_shape: str | None
@@ -84,6 +87,7 @@ class SelfReport(_Part):
     warmup: int
     warmup_ns: tuple[int, ...]
     first_call_ns: int | None
+    first_call_import_ns: int | None
     repetitions: int
     wall_ns: int | None
     seconds_per_repetition: float | None
@@ -98,6 +102,16 @@ class SelfReport(_Part):
     announced: str | None
     harness_ns: int | None
     failed: Failure | None
+
+    @property
+    def environment(self) -> str:
+        """What tells the process's environment from others."""
+        return f"{self.environment_bytes} bytes (CRC-32 {self.environment_crc32})"
+
+    @property
+    def arguments(self) -> str:
+        """What tells the process's command line from others."""
+        return f"{self.arguments_bytes} bytes (CRC-32 {self.arguments_crc32})"
 
 
 def process_of(report: SelfReport, pid: int | None) -> Process:

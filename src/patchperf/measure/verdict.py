@@ -17,8 +17,8 @@ class Promise:
     """What a process was told to do and under which conditions.
 
     ``repetitions`` is None where the process finds them itself, ``counter`` None where nothing is counted.
-    ``environment_bytes`` is what the other solutions of the round saw, None for the first. ``processes`` are those
-    already seen in the case.
+    ``like`` is the report of the round's first solution, None for that one: all others find what it found.
+    ``processes`` are those already seen in the case.
     """
 
     mode: Mode
@@ -27,7 +27,7 @@ class Promise:
     hash_seed: int
     repetitions: int | None = None
     counter: Counter | None = None
-    environment_bytes: int | None = None
+    like: SelfReport | None = None
     processes: Collection[Process] = frozenset()
 
 
@@ -72,13 +72,17 @@ def _broken(
         yield f"not-passed: {not_passed}"
     if completed.exit_code != 0:
         yield f"exit-code: {completed.exit_code}"
+    like = promise.like
     for what, promised, seen in (
         ("mode", promise.mode, report.mode),
         ("token", promise.token, report.token),
         ("warm-up", promise.warmup, report.warmup),
         ("repetitions", promise.repetitions, report.repetitions),
         ("hash-seed", str(promise.hash_seed), report.hash_seed),
-        ("environment-size", promise.environment_bytes, report.environment_bytes),
+        ("environment", like and like.environment, report.environment),
+        ("arguments", like and like.arguments, report.arguments),
+        ("address-randomization", like and like.address_randomization, report.address_randomization),
+        ("python", like and like.python, report.python),
     ):
         if promised is not None and promised != seen:
             yield f"wrong-{what}: {seen} instead of {promised}"

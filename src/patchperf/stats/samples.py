@@ -48,6 +48,11 @@ def members_of(cases: pd.DataFrame) -> pd.DataFrame:
     return members.sort_values(["instance_id", "source"], ignore_index=True)
 
 
+def listed_solutions(members: pd.DataFrame) -> pd.DataFrame:
+    """Every solution of every case once, with the list of its sources; ``members`` is of ``members_of``."""
+    return members.groupby(["instance_id", "solution"])["source"].agg(source_order).rename("sources").reset_index()
+
+
 def usable_values(measurements: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
     """The rows that count: neither void nor without a value, in an order that does not depend on the input's.
 
@@ -93,9 +98,9 @@ def solution_statistics(measurements: pd.DataFrame, members: pd.DataFrame) -> pd
     voids = rows[rows["void"]].groupby(_SAMPLE).size().rename("voids")
     summary = values.groupby(_SAMPLE)["value"].agg(replicates="size", mean="mean", sd="std", low="min", high="max")
     case = values.groupby(_CASE)[["backend", "repetitions"]].first()
-    listed = members.groupby(["instance_id", "solution"])["source"].agg(source_order).rename("sources").reset_index()
     metrics = pd.DataFrame({"metric": sorted(values["metric"].unique())}, dtype="str")
-    table = listed.merge(metrics, how="cross").join(case, on=_CASE).join(summary, on=_SAMPLE).join(voids, on=_SAMPLE)
+    table = listed_solutions(members).merge(metrics, how="cross")
+    table = table.join(case, on=_CASE).join(summary, on=_SAMPLE).join(voids, on=_SAMPLE)
     broken = (table["low"] <= 0) | np.isinf(table["high"])
     table.loc[broken, ["mean", "sd"]] = np.nan
     table["cv"] = table["sd"] / table["mean"]

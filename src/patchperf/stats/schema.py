@@ -22,6 +22,20 @@ MEASUREMENTS: Schema = {
     "value": "float64",
     "backend": "str",
     "void": "bool",
+    "not_covered": "str",
+}
+
+CALLS: Schema = {
+    "instance_id": "str",
+    "solution": "str",
+    "metric": "str",
+    "value": "float64",
+    "repetitions": "int64",
+    "backend": "str",
+    "void": "bool",
+    "first_call_ns": "float64",
+    "first_call_import_ns": "float64",
+    "second_call_ns": "float64",
 }
 
 MEMBERS: Schema = {"instance_id": "str", "solution": "str", "sources": "object"}
@@ -98,6 +112,20 @@ SOLUTIONS: Schema = {
     "note": "str",
 }
 
+WARMTH: Schema = {
+    "instance_id": "str",
+    "solution": "str",
+    "sources": "object",
+    "clock": "str",
+    "replicates": "int64",
+    "first_call_ns": "float64",
+    "first_call_import_ns": "float64",
+    "second_call_ns": "float64",
+    "per_repetition_ns": "float64",
+    "ratio": "float64",
+    "collapsed": "bool",
+}
+
 CASES: Schema = {
     "instance_id": "str",
     "metric": "str",
@@ -113,6 +141,8 @@ CASES: Schema = {
     "replicates": "int64",
     "voids": "int64",
     "repetitions": "Int64",
+    "collapsed": "bool",
+    "not_covered": "str",
     "note": "str",
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from patchperf.study import native, pytest_settings, shell, tox
+from patchperf.study import native, plugins, pytest_settings, shell, tox
 from patchperf.study.calls import MANAGERS, Call, Program, discovery, parse_call, posargs, split_arguments
 from patchperf.study.derivation import Underivable
 from patchperf.study.identifiers import Target
@@ -51,8 +52,10 @@ def single_point_command(instance: Instance, target: Target, tree: Path, executa
 
     Commands before the runner's (a cd, an export) stay, what comes after it is left out. Of pytest's options those go
     that hide the number of tests or hand the test to another process, and coverage is not measured, neither by
-    ``coverage run`` nor by pytest's plugin, since its tracer would be timed with the test. sympy's
-    ``-k`` selects every test of the file whose name contains the target's: ``instrument.hide`` takes the others away.
+    ``coverage run`` nor by pytest's plugin, since its tracer would be timed with the test. What draws at random is off
+    or has a fixed seed: pytest's plugins (``plugins.steady_options``) and sympy's runner; the hash seed is left to
+    whoever runs the command. sympy's ``-k`` selects every test of the file whose name contains the target's:
+    ``instrument.hide`` takes the others away.
     Raises Underivable where the native command has no one call to narrow.
     """
     return _narrowed(instance, target, tree, executables, _single)
@@ -79,10 +82,26 @@ def _narrowed(
     if len(serving) != 1:
         raise Underivable(f"{instance.instance_id}: not one call of {target.runner} to narrow", lines)
     (step,) = serving
-    call = _untraced(replace(step.call, arguments=narrow(step, target)))
-    if call.runner == "pytest" and pytest_settings.measure_coverage(tree, target.file):
-        call = replace(call, arguments=(*call.arguments[:-1], "--no-cov", call.arguments[-1]))
+    environment = {name: value for name, value in step.call.environment.items() if name != "PYTHONHASHSEED"}
+    call = _untraced(replace(step.call, arguments=narrow(step, target), environment=environment))
+    if target.runner == "pytest":
+        *options, selector = call.arguments
+        call = replace(
+            call, arguments=(*options, *_additions(call, pytest_settings.added(tree, target.file)), selector)
+        )
     return _script([*step.before, str(call)]) if step.before else _direct(call)
+
+
+def _additions(call: Call, settings: pytest_settings.Added) -> tuple[str, ...]:
+    """Options for pytest that undo what its own and the tree's options ask for beside the one test."""
+    given = posargs(call.arguments) if call.runner == "tox" else call.arguments
+    variable = call.environment.get("PYTEST_ADDOPTS", "")
+    try:
+        words = (*given[:-1], *settings.options, *shlex.split(variable))
+    except ValueError as error:
+        raise Underivable(f"PYTEST_ADDOPTS={variable}: {error}") from None
+    uncovered = ("--no-cov",) if settings.measures_coverage else ()
+    return (*plugins.steady_options(words, settings.required), *uncovered)
 
 
 def _lines(instance: Instance, tree: Path, executables: Collection[str]) -> list[str]:
@@ -207,7 +226,8 @@ def _narrow_sympy(step: Step, target: Target) -> tuple[str, ...]:
     if any(option[0].startswith("-k") for option in options):
         raise Underivable("the native command selects tests by a keyword of its own", step.call.arguments)
     file = posixpath.relpath(target.file, step.directory or ".")
-    return (*itertools.chain(*options), file, "-k", target.selector)
+    seed = () if any(option[0].startswith("--seed") for option in options) else ("--seed", "0")
+    return (*itertools.chain(*options), *seed, file, "-k", target.selector)
 
 
 _DISCOVERS = re.compile(r"-[pst].*|--(?:pattern|start-directory|top-level-directory)(?:=.*)?")

@@ -14,7 +14,7 @@ from patchperf.config import Config
 from patchperf.sandbox.environments import EnvironmentSpec
 from patchperf.study.instance import Candidate, Instance, content_digest
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised when a change of this package makes earlier verdicts or measurements incomparable."""
 
 COLUMNS = ("instance_id", "dataset", "repo", "f2p", "selected", "environment", "reproduce", "probe", "grade")

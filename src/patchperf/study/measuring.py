@@ -14,6 +14,7 @@ from patchperf.counters.protocol import Emulation
 from patchperf.errors import InputError, MachineError
 from patchperf.measure.calibration import Window
 from patchperf.measure.case import CasePlan, Progress, Solution, UnmeasurableError, measure_case
+from patchperf.measure.envelope import fixed_variables, pool_size
 from patchperf.measure.records import Record
 from patchperf.sandbox import trees
 from patchperf.study.cases import Case, CaseSolution
@@ -26,7 +27,7 @@ from patchperf.study.workbench import Workbench
 class Host(BaseModel):
     """The machine a study is measured on: its kind, the counter that works there, and how patches are confined.
 
-    ``emulation`` is what a simulated counter counts under.
+    ``emulation`` is what a simulated counter counts under, ``environment`` the variables that every command has.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,6 +35,7 @@ class Host(BaseModel):
     host: str
     counter: Choice
     emulation: Emulation | None = None
+    environment: dict[str, str] = {}
     confinement: str
     warning: str = ""
 
@@ -60,11 +62,13 @@ class Measured(BaseModel):
 def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, host: Host, cache: Path) -> CasePlan:
     """Everything that decides a case's measurement; makes the tree of every solution, the decorated test in it.
 
-    Raises MachineError where the emulator is not the one that was chosen for the study.
+    Raises MachineError where the emulator or the variables of every command are not those of the study.
     """
     patches = {GROUND_TRUTH: row.instance.patch} | {one.source: one.patch for one in row.candidates}
     counter = COUNTERS[host.counter.backend]
     config = bench.config
+    if config.isolation.level != "none":
+        raise InputError(f"isolation {config.isolation.level}: so far, cases are measured with isolation none only")
     plan = CasePlan(
         instance_id=row.instance.instance_id,
         digest=case.digest,
@@ -81,7 +85,7 @@ def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, hos
         readable=bench.readable,
         counter=counter,
         counter_folder=counter.prepare(cache, bench.environment.python),
-        isolation=config.isolation,
+        isolation=config.isolation.level,
         host=host.host,
     )
     emulation = plan.counting.emulation if plan.counting else None
@@ -89,6 +93,11 @@ def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, hos
         raise MachineError(
             f"results/host.json was made for {host.emulation}, here is {emulation}: delete it and run again"
         )
+    variables = fixed_variables(pool_size())
+    if variables != host.environment:
+        name, _ = min(variables.items() ^ host.environment.items())
+        told = f"{name}={host.environment.get(name)}, here it is {variables.get(name)}"
+        raise MachineError(f"results/host.json was made for {told}: delete it and run again")
     return plan
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import configparser
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +15,49 @@ _INI_SECTIONS = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "py
 _FILES = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 
-def measure_coverage(tree: Path, file: str) -> bool:
-    """Whether the settings that hold for a test file of a tree make pytest measure coverage (``--cov`` in addopts)."""
-    return any(word == "--cov" or word.startswith("--cov=") for word in _added_options(tree, file))
+@dataclass(frozen=True)
+class Added:
+    """``options`` are the words of ``addopts``, ``required`` the distributions that ``required_plugins`` names."""
+
+    options: tuple[str, ...] = ()
+    required: frozenset[str] = frozenset()
+
+    @property
+    def measures_coverage(self) -> bool:
+        """Whether pytest is made to measure coverage."""
+        return any(word == "--cov" or word.startswith("--cov=") for word in self.options)
 
 
-def _added_options(tree: Path, file: str) -> list[str]:
-    """``addopts`` of the first file with settings, beside the test file or in the nearest folder above.
+def added(tree: Path, file: str) -> Added:
+    """What the settings that hold for a test file of a tree add: the first file with settings, beside the test file or
+    in the nearest folder above.
 
     A file that cannot be read as what it is adds nothing here: pytest will say so itself.
     """
     for folder in (tree / file).parents:
         for name in _FILES:
-            added = _addopts(folder / name)
-            if added is not None:
-                return added
+            found = _added(folder / name)
+            if found is not None:
+                return found
         if folder == tree:
             break
-    return []
+    return Added()
 
 
-def _addopts(path: Path) -> list[str] | None:
-    """The words of ``addopts``; None where the file has no settings for pytest."""
+def _added(path: Path) -> Added | None:
+    """What a file adds; None where it has no settings for pytest."""
     try:
         settings = _settings(path) if path.is_file() else None
-        added = (settings or {}).get("addopts", "")
-        words = shlex.split(added) if isinstance(added, str) else [str(word) for word in added]
+        if settings is None:
+            return None
+        required = (re.split(r"[^\w.-]", word)[0] for word in _words(settings.get("required_plugins", "")))
+        return Added(tuple(_words(settings.get("addopts", ""))), frozenset(required))
     except (ValueError, configparser.Error):
         return None
-    return None if settings is None else words
+
+
+def _words(value: Any) -> list[str]:
+    return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
 
 
 def _settings(path: Path) -> Mapping[str, Any] | None:

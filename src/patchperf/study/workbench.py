@@ -9,13 +9,12 @@ from pathlib import Path
 
 from patchperf.config import Config
 from patchperf.errors import InputError
+from patchperf.measure.envelope import fixed_variables, pool_size
 from patchperf.sandbox import patches, trees
 from patchperf.sandbox.environments import Environment
 from patchperf.sandbox.protocol import Command, Completed, Sandbox
 from patchperf.study.commands import ShellCommand
 from patchperf.study.instance import Instance
-
-FIXED_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 class BrokenInstance(InputError):  # noqa: N818
@@ -131,13 +130,13 @@ class Workbench:
         return frozenset(path.name for path in (self.environment.prefix / "bin").iterdir())
 
     def variables(self, extra: Mapping[str, str], hash_seed: int) -> dict[str, str]:
-        """The environment of every command: nothing is inherited from the user's shell."""
+        """The environment of every command: nothing is inherited from the user's shell or the job it runs in."""
         layout = self.sandbox.layout
         roots = [
             layout.tree if root == "." else f"{layout.tree}/{root}" for root in self.config.environments.pythonpath
         ]
         return {
-            **FIXED_ENVIRONMENT,
+            **fixed_variables(pool_size()),
             "PATH": f"{self.environment.prefix}/bin:/usr/local/bin:/usr/bin:/bin",
             "PYTHONPATH": ":".join([*roots, layout.tools]),
             "PYTHONHASHSEED": str(hash_seed),

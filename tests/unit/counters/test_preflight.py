@@ -10,8 +10,6 @@ from patchperf.errors import MachineError
 from patchperf.sandbox.namespaces import Namespaces
 from patchperf.sandbox.protocol import Limits
 
-PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
-
 
 def attempts(**problems):
     """A machine on which the named backends fail for the given reasons; asking for any other is a mistake."""
@@ -68,11 +66,10 @@ def attempt(request, tmp_path):
     return in_sandbox(Namespaces(), Limits(), tmp_path, Path(sys.executable), readable, work=tmp_path)
 
 
-def test_trying_perf_out_counts_or_names_the_kernels_reason_and_setting(attempt):
+def test_trying_perf_out_counts_or_names_the_kernels_reason(attempt):
     """Either is right, depending on the machine; nothing in between is."""
     problem = attempt("perf")
-    setting = PARANOID.read_text().strip()
-    assert problem is None or ("perf_event_open: " in problem and f"kernel.perf_event_paranoid is {setting}" in problem)
+    assert problem is None or problem.startswith("counter-unreadable: perf_event_open: ")
 
 
 def test_trying_no_counter_out_needs_nothing(tmp_path):

@@ -33,6 +33,27 @@ def body():
     subprocess.run(["/bin/true"], check=True)
 """
 
+ON_PAGES = """
+import ctypes
+import mmap
+import sys
+import patchperf_inprocess
+
+code = bytes.fromhex("b9e8030000 90 0501000000 ffc9 75f6 c3")
+memory = mmap.mmap(-1, 2 * mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+counter = patchperf_inprocess.open_counter(sys.argv[1])
+for offset in (0, mmap.PAGESIZE - 8):
+    memory.seek(offset)
+    memory.write(code)
+    loop = ctypes.CFUNCTYPE(ctypes.c_int)(start + offset)
+    loop()
+    counter.start()
+    loop()
+    counter.stop()
+"""
+"""A loop of 1,000 rounds, in one page and then with its second instruction (of five bytes) across two."""
+
 
 def test_equal_runs_count_the_same(emulated):
     """But for some twenty instructions: a clock's value can have one digit more."""
@@ -54,9 +75,14 @@ def test_the_loop_costs_little_more_than_a_bare_one(emulated):
 
 @pytest.mark.parametrize("body", sorted(BODIES))
 def test_qemu_and_callgrind_agree_on_bodies_with_small_allocations(emulate, body):
-    """Longer strings and dictionaries differ by up to 0.5 %, JSON by more: ``benchmarks/counting.py`` prints those."""
+    """Making classes allocates more than the others: where free blocks lie moves it by up to 0.3 %."""
     counts = [emulate(backend).known(BODIES[body], 100) for backend in ("qemu", "callgrind")]
-    assert counts[0] == pytest.approx(counts[1], rel=0.001)
+    assert counts[0] == pytest.approx(counts[1], rel=0.003 if body == "classes" else 0.001)
+
+
+def test_an_instruction_across_two_pages_counts_once(emulated):
+    in_one, across = (region.instructions for region in emulated.regions(ON_PAGES))
+    assert abs(in_one - across) < 500
 
 
 def test_threads_of_the_process_are_counted(emulated):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import subprocess
 import sys
@@ -99,6 +100,26 @@ def test_no_descriptor_is_left_open(module):
     assert open_descriptors() == before
 
 
+@pytest.mark.parametrize(
+    ("error", "paranoid", "words"),
+    [
+        ("EACCES", 2, "the kernel does not permit it"),
+        ("EACCES", None, "the kernel does not permit it"),
+        ("EPERM", 4, "a system call filter does not permit it, as containers have one: let the call through"),
+        ("ENOENT", 4, "this machine has no such hardware counter (no PMU)"),
+        ("EBUSY", 2, "Device or resource busy"),
+    ],
+)
+def test_an_error_says_what_is_missing_and_what_to_do(module, error, paranoid, words):
+    assert module._perf_error(error, getattr(errno, error), paranoid) == words
+
+
+def test_a_kernel_that_is_too_strict_is_told_from_others_by_its_setting(module):
+    assert module._perf_error("EACCES", errno.EACCES, 4) == (
+        "kernel.perf_event_paranoid is 4, which permits it with CAP_SYS_ADMIN only: set it to 2 or less"
+    )
+
+
 def test_an_event_that_is_not_there_gives_a_reading_that_says_so(module, monkeypatch):
     monkeypatch.setitem(module._COUNTERS, "perf", lambda _: module.PerfCounter(PERF_TYPE_SOFTWARE, NO_SUCH_EVENT))
     counter = module.open_counter("perf")
@@ -152,9 +173,11 @@ class Collector:
     def __init__(self, measure_overhead=True):
         assert not measure_overhead
         self.counters = Counters()
+        self._fd = None
 
     def __enter__(self):
         {enter}
+        self._fd = {group}
 
     def __exit__(self, *_):
         pass
@@ -163,39 +186,55 @@ class Collector:
 
 @pytest.fixture
 def stand_in(tmp_path: Path):
-    """A folder like cirron's, whose Collector counts a fixed number: no hardware is needed to read it."""
+    """A folder like cirron's, whose Collector counts a fixed number: no hardware is needed to read it.
 
-    def make(enter: str) -> str:
+    ``group`` is the descriptor of its events; a software event of the kernel is read like any group.
+    """
+
+    def make(enter: str = "pass", group: int = -1) -> str:
         (tmp_path / "cirron").mkdir()
-        (tmp_path / "cirron" / "cirron.py").write_text(CIRRON.format(enter=enter))
+        (tmp_path / "cirron" / "cirron.py").write_text(CIRRON.format(enter=enter, group=group))
         return str(tmp_path)
 
     return make
 
 
 def test_cirron_is_loaded_without_pkg_resources_and_leaves_none_behind(module, stand_in):
-    folder = stand_in("pass")
+    folder = stand_in()
     loaded = module.load_cirron(folder)
     assert str(loaded.LIBRARY) == f"{folder}/cirron/cirronlib.so"
     assert "pkg_resources" not in sys.modules
 
 
-def test_cirron_values_come_back_with_what_cirron_cannot_tell_left_out(module, stand_in):
-    counter = module.open_counter("cirron", stand_in("pass"))
+def test_cirron_values_come_back_with_the_time_its_events_ran(module, stand_in):
+    events = module.PerfCounter(PERF_TYPE_SOFTWARE, PAGE_FAULTS)
+    counter = module.open_counter("cirron", stand_in(group=events.descriptors[0]))
+    events.start()
+    touch_pages()
     counter.start()
     counter.stop()
     assert counter.reading() == {
         "backend": "cirron",
         "value": 1234,
         "time_enabled_ns": 99,
-        "time_running_ns": None,
+        "time_running_ns": events.reading()["time_running_ns"],
         "events": 1,
         "problem": None,
     }
+    events.close()
+
+
+def test_a_cirron_whose_events_cannot_be_read_is_a_problem_and_no_value(module, stand_in):
+    counter = module.open_counter("cirron", stand_in(group=-1))
+    counter.start()
+    counter.stop()
+    reading = counter.reading()
+    assert reading["value"] is None
+    assert "file descriptor" in reading["problem"]
 
 
 def test_a_cirron_that_cannot_start_is_a_problem_and_no_failing_test(tools, stand_in):
-    folder = stand_in('raise Exception("Failed to start collector.")')
+    folder = stand_in(enter='raise Exception("Failed to start collector.")')
     tools.measured(lambda: None, mode="replicate", repetitions=4, counter="cirron", counter_folder=folder)()
     assert tools.record["counter"]["problem"] == "Exception: Failed to start collector."
     assert tools.record["failed"] is None

@@ -75,6 +75,28 @@ def test_every_mode_and_kind_of_test_runs(python, tmp_path):
     assert {record["invocation"] for record in records} == {1}
 
 
+LAZY = """
+import json, os
+with open("spec.json", "w") as file:
+    json.dump({"mode": "replicate", "warmup": 2, "repetitions": 3, "counter": "none", "out": "out.jsonl"}, file)
+with open("slow.py", "w") as file:
+    file.write("import time; time.sleep(0.02)")
+import patchperf_inprocess as harness
+def test():
+    import slow
+harness.measured(test)()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_what_a_first_call_imports_is_timed(python, tmp_path):
+    (tmp_path / INPROCESS.name).write_bytes(INPROCESS.read_bytes())
+    (tmp_path / "script.py").write_text(LAZY)
+    subprocess.run([python, "-B", "-W", "error", "script.py"], cwd=tmp_path, check=True)
+    record = json.loads((tmp_path / "out.jsonl").read_text())
+    assert 20_000_000 <= record["first_call_import_ns"] <= record["first_call_ns"]
+
+
 MONITORED = """
 import json, os, sys
 with open("spec.json", "w") as file:

@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 import unittest
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +347,9 @@ def test_a_process_describes_itself(tools):
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     assert record["pid"] == os.getpid()
     assert record["start_ticks"] == int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    assert record["environment_bytes"] == len(Path("/proc/self/environ").read_bytes())
+    for name, file in (("environment", "environ"), ("arguments", "cmdline")):
+        content = Path("/proc/self", file).read_bytes()
+        assert (record[f"{name}_bytes"], record[f"{name}_crc32"]) == (len(content), zlib.crc32(content))
     assert record["clock"] == "perf_counter_ns"
     assert record["gc_enabled"] is True
     for moment in ("before", "after"):

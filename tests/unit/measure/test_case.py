@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from small_cases import DIGEST, FAST, PYTEST_FILE, SLOW, UNITTEST_FILE, plan, solution
@@ -18,9 +20,11 @@ from small_cases import DIGEST, FAST, PYTEST_FILE, SLOW, UNITTEST_FILE, plan, so
 from patchperf.errors import InputError
 from patchperf.measure.calibration import Window
 from patchperf.measure.case import CasePlan, CaseResult, Progress, UnmeasurableError, measure_case
+from patchperf.measure.envelope import fixed_variables
 from patchperf.measure.journal import Entry, read_journal
 from patchperf.measure.records import Record
-from patchperf.measure.schedule import order, padding
+from patchperf.measure.schedule import environment, order, padding
+from patchperf.sandbox.namespaces import HOME, TMPDIR
 from patchperf.sandbox.processes import Processes
 from patchperf.sandbox.protocol import Limits, Sandbox
 
@@ -96,7 +100,10 @@ def test_a_round_has_one_hash_seed_and_one_environment_for_all_solutions(measure
         rows = [record for record in records if record.replicate == replicate]
         assert {(row.hash_seed, row.padding_bytes) for row in rows} == {(replicate, padding(1, replicate))}
         assert len({(row.environment_bytes, row.environment_crc32) for row in rows}) == 1
+        assert len({(row.arguments_bytes, row.arguments_crc32) for row in rows}) == 1
     assert len({record.environment_crc32 for record in records}) == 3
+    assert all(record.environment_bytes > record.padding_bytes for record in records)
+    assert {record.arguments_bytes for record in records} == {len(f"{sys.executable} test_total.py -v ")}
 
 
 def test_the_seconds_of_a_process_add_up(measured):
@@ -117,7 +124,12 @@ def test_a_measured_case_is_read_from_its_journal_without_running_anything(measu
 
 
 def test_bytecode_is_cached_before_the_first_replicate(measured):
-    assert all(list(one.tree.glob("__pycache__/package.*.pyc")) for one in measured[1].solutions)
+    here, case, _ = measured
+    started = min(entry.started_at for entry in here.entries if entry.stage == "replicate")
+    for one in case.solutions:
+        compiled = list(one.tree.glob("__pycache__/*.pyc"))
+        assert [path.name.partition(".")[0] for path in compiled] == ["package"]
+        assert all(path.stat().st_mtime < started.timestamp() for path in compiled)
 
 
 def test_a_journal_of_another_case_is_not_continued(measured):
@@ -212,6 +224,58 @@ def test_a_case_whose_trial_is_void_says_why(here, test, changes, reason):
         here.measure(here.plan((FAST, test), attempts=1, **changes))
     assert caught.value.reason == reason
     assert caught.value.records == []
+
+
+CHANGING = UNITTEST_FILE.replace(
+    "import unittest",
+    """
+import os, sys, unittest
+if "CHANGED" not in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "CHANGED": "1"})
+""",
+)
+
+
+def test_a_solution_that_runs_in_another_environment_than_the_others_of_its_round_is_void(here):
+    """The ground truth comes first or second in a round: whoever is the other one is told apart from it."""
+    case = optional(here.plan((FAST,), (FAST, CHANGING), attempts=1, replicates=1), "a", "b")
+    result = here.result(case)
+    (dropped,) = result.dropped.values()
+    assert dropped.reason == "replicate-wrong-environment"
+    assert re.search(r"wrong-environment: \d+ bytes \(CRC-32 \d+\) instead of \d+ bytes", dropped.evidence)
+    assert [record.void for record in result.records] == [False, True]
+
+
+USERS = {
+    "LC_ALL": "de_DE.UTF-8",
+    "TZ": "America/New_York",
+    "OMP_NUM_THREADS": "64",
+    "MKL_NUM_THREADS": "64",
+    "PYTHONOPTIMIZE": "2",
+    "PYTHONHASHSEED": "99",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONSTARTUP": "/etc/passwd",
+    "PYTHONPATH": "/nowhere",
+    "PYTEST_ADDOPTS": "--unheard-of",
+    "GLIBC_TUNABLES": "glibc.malloc.check=3",
+    "LD_BIND_NOW": "1",
+}
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_measured_process_has_the_environment_it_is_promised_and_nothing_of_the_users(here, monkeypatch, confined):
+    work = here.folder / "work"
+    here.sandbox = here.sandbox if confined else Processes(work)
+    home, temporary = (HOME, TMPDIR) if confined else (str(work / "home"), str(work / "tmp"))
+    case = here.plan((FAST,), replicates=1)
+    case = replace(case, environment={**case.environment, **fixed_variables(2)})
+    for name, value in USERS.items():
+        monkeypatch.setenv(name, value)
+    (record,) = here.measure(case)
+    promised = environment(case.environment, 0, padding(1, 0))
+    promised |= {"HOME": home, "TMPDIR": temporary, "PWD": here.sandbox.layout.tree}
+    content = b"".join(f"{name}={value}\0".encode() for name, value in sorted(promised.items()))
+    assert (record.void, record.environment_bytes, record.environment_crc32) == (False, len(content), crc32(content))
 
 
 def sleeping(seconds: float) -> str:

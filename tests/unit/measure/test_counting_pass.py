@@ -89,7 +89,9 @@ def test_the_conditions_of_the_passes_are_kept_apart(measured):
     assert {record.emulator for record in counts} == {case.counting.emulation.emulator}
     assert {record.emulated_cpu for record in counts} == {case.counting.emulation.cpu}
     assert {record.window_position for record in counts} == {None}
-    assert len({record.environment_crc32 for record in counts}) == 1
+    for name in ("environment_bytes", "environment_crc32", "arguments_bytes", "arguments_crc32"):
+        assert len({getattr(record, name) for record in counts}) == 1
+        assert None not in {getattr(record, name) for record in counts}
 
 
 def test_the_slower_solution_takes_more_instructions(measured):
@@ -140,8 +142,11 @@ LEAVING = """
 import os
 import sys
 import unittest
-if os.environ["LEFT"] == "0":
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LEFT": "1"})
+from pathlib import Path
+left = Path(os.environ["TMPDIR"], "left")
+if not left.exists():
+    left.touch()
+    os.execv(sys.executable, [sys.executable, *sys.argv])
 """
 
 
@@ -150,7 +155,7 @@ def test_a_solution_that_cannot_be_counted_keeps_its_wall_time(sandbox, under_qe
     leaving = UNITTEST_FILE.replace("import unittest", LEAVING)
     solutions = solution(tmp_path, "a", FAST), replace(solution(tmp_path, "b", FAST, leaving), required=False)
     case = plan(sandbox.layout, *solutions, attempts=1, **under_qemu)
-    case = replace(case, environment={**case.environment, "LEFT": "0"})
+    case = replace(case, environment={**case.environment, "LC_ALL": "C.UTF-8"})
     result = measure_case(case, sandbox, Limits(), tmp_path / "journal")
     assert set(result.uncounted) == {"b"}
     # The trial is of the slower solution, which of two so alike is by chance either.

@@ -12,7 +12,7 @@ from patchperf.measure.records import Record, records_of, to_frame
 
 @pytest.fixture
 def make_records(make_entry):
-    def make(backend="perf", **changes):
+    def make(backend="perf", native=None, **changes):
         return records_of(
             make_entry(**changes),
             instance_id="x__y-1",
@@ -23,6 +23,7 @@ def make_records(make_entry):
             backend=backend,
             clock="perf_counter_ns",
             repetitions=10,
+            native=native,
         )
 
     return make
@@ -112,7 +113,41 @@ def test_a_counting_is_one_row_scaled_to_the_repetitions_of_the_native_loop(make
     assert (record.repetitions, record.counted_repetitions, record.count_constant) == (10, 5, 3000)
     assert (record.emulator, record.emulated_cpu) == ("qemu-x86_64 7.2", "Haswell-v4")
     assert record.window_position is None
-    assert record.not_covered == "vectors: no avx512"
+    assert record.not_covered == "vectors:avx512"
+
+
+def test_the_kernels_share_of_an_emulated_loop_is_that_of_its_native_replicate(make_records, make_report, counting):
+    busy = make_report()
+    busy = busy.model_copy(update={"after": busy.after.model_copy(update={"system_seconds": 0.5})})
+    (record,) = make_records(backend="qemu", native=busy, **counting | {"emulation": None})
+    assert record.not_covered == ""
+    (record,) = make_records(backend="qemu", native=busy, **counting)
+    assert record.not_covered == "kernel:20; vectors:avx512"
+
+
+def test_a_last_task_counts_where_the_kernel_shows_the_process_another_number(make_records, make_report):
+    report = make_report()
+    report = report.model_copy(update={"after": report.after.model_copy(update={"last_task": 9})})
+    told = {pid: make_records(backend="cirron", report=report, pid=pid)[1].not_covered for pid in (4567, 3, None)}
+    assert told == {4567: "threads", 3: "", None: ""}
+
+
+def test_the_first_two_calls_of_the_warm_up_are_told(make_records, make_report):
+    record = make_records()[0]
+    assert (record.first_call_ns, record.first_call_import_ns, record.second_call_ns) == (
+        3_000_000,
+        2_000_000,
+        1_000_000,
+    )
+    once = make_records(report=make_report(warmup=1, warmup_ns=(3_000_000,)))[0]
+    assert (once.first_call_ns, once.second_call_ns) == (3_000_000, None)
+
+
+def test_the_garbage_collector_is_told_of(make_records, make_report):
+    report = make_report()
+    report = report.model_copy(update={"after": report.after.model_copy(update={"gc_collections": (14, 6, 7)})})
+    record = make_records(report=report)[0]
+    assert (record.gc_enabled, record.gc_collections) == (True, 12)
 
 
 def test_a_native_count_covers_all_repetitions_without_an_emulator(make_records):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections import Counter
 from itertools import permutations
 
 import numpy as np
-import pytest
 
 from patchperf.measure.schedule import LAYOUT_BYTES, LAYOUT_VARIABLE, environment, order, padding
 
@@ -57,26 +58,51 @@ def test_layouts_are_the_same_list_for_every_case_of_a_study():
     first, second = order(["a"], 5, 1, "x__y-1"), order(["b", "c"], 5, 1, "z__z-2")
     assert {slot.padding for slot in first} == {slot.padding for slot in second}
     assert [padding(1, layout) for layout in range(5)] != [padding(2, layout) for layout in range(5)]
-    assert all(0 <= padding(seed, 3) < LAYOUT_BYTES for seed in range(50))
+    assert all(LAYOUT_BYTES <= padding(seed, 3) < 2 * LAYOUT_BYTES for seed in range(50))
 
 
-@pytest.mark.parametrize("length", [0, 17])
-def test_the_environment_is_whole_and_fixed(length):
-    base = {
-        "Z": "1",
-        "PATH": "/bin",
-        "LC_ALL": "de_DE.UTF-8",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "random",
-    }
-    whole = environment(base, 3, length)
-    assert whole == {
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "PATH": "/bin",
-        LAYOUT_VARIABLE: "x" * length,
-        "PYTHONHASHSEED": "3",
-        "TZ": "UTC",
-        "Z": "1",
-    }
+def test_an_environment_is_that_of_the_case_with_the_rounds_seed_and_layout():
+    base = {"Z": "1", "PATH": "/bin", "LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "random"}
+    whole = environment(base, 3, 5000)
+    layout = {name: value for name, value in whole.items() if name.startswith(LAYOUT_VARIABLE)}
+    others = {name: value for name, value in whole.items() if name not in layout}
+    assert others == {"LC_ALL": "C", "PATH": "/bin", "PYTHONHASHSEED": "3", "Z": "1"}
+    assert sum(map(len, layout.values())) == 5000
     assert list(whole) == sorted(whole)
+    assert environment(base, 3, 5000) == whole
+
+
+def test_a_layout_is_made_of_values_that_go_into_the_interpreters_pools_of_many_sizes():
+    """An object of bytes has a header of 33; the pools are 16 bytes apart."""
+    layouts = [environment({}, 0, padding(1, layout)) for layout in range(5)]
+    sizes = [sorted((33 + len(value)) // 16 for value in layout.values() if set(value) == {"x"}) for layout in layouts]
+    assert all(len(set(pools)) >= 8 and max(pools) <= 512 // 16 for pools in sizes)
+    assert len(set(map(tuple, sizes))) == 5
+
+
+ORDERS = """
+class Small:
+    __slots__ = ("number",)
+    def __init__(self, number):
+        self.number = number
+print([one.number for one in {Small(number) for number in range(12)}])
+print([kind.__name__ for kind in {type(f"C{number}", (), {}) for number in range(8)}])
+"""
+
+
+def test_layouts_change_the_order_of_sets_of_small_and_large_objects():
+    """Address randomisation is off, and the hash seed is the same: what is left are the layouts."""
+    told = [
+        subprocess.run(
+            ["setarch", "-R", sys.executable, "-I", "-S", "-c", ORDERS],
+            env=environment({}, 0, padding(1, layout)) | {"PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for layout in [*range(8), *range(8)]
+    ]
+    assert told[:8] == told[8:]
+    small, large = zip(*told, strict=True)
+    assert len(set(small)) > 1
+    assert len(set(large)) > 1

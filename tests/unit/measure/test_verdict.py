@@ -27,7 +27,7 @@ def verdict(make_report):
             hash_seed=0,
             repetitions=10,
             counter=Perf(),
-            environment_bytes=900,
+            like=make_report(),
             processes=processes,
         )
         lines = [make_report(**reported).model_dump()] if results is None else results
@@ -50,7 +50,12 @@ def test_a_run_that_keeps_every_promise_counts(verdict, make_report):
         ({"mode": "trial"}, "wrong-mode: trial instead of replicate"),
         ({"token": None}, "wrong-token: None instead of token"),
         ({"hash_seed": None}, "wrong-hash-seed: None instead of 0"),
-        ({"environment_bytes": 901}, "wrong-environment-size: 901 instead of 900"),
+        ({"environment_bytes": 901}, "wrong-environment: 901 bytes (CRC-32 77) instead of 900 bytes (CRC-32 77)"),
+        ({"environment_crc32": 5}, "wrong-environment: 900 bytes (CRC-32 5) instead of 900 bytes (CRC-32 77)"),
+        ({"arguments_bytes": 41}, "wrong-arguments: 41 bytes (CRC-32 88) instead of 40 bytes (CRC-32 88)"),
+        ({"arguments_crc32": 6}, "wrong-arguments: 40 bytes (CRC-32 6) instead of 40 bytes (CRC-32 88)"),
+        ({"address_randomization": "0"}, "wrong-address-randomization: 0 instead of 2"),
+        ({"python": "3.9.19"}, "wrong-python: 3.9.19 instead of 3.9.18"),
         ({"wall_ns": None}, "incomplete-report: the loop's time is missing"),
         ({"counter": None}, "counter-unreadable: no reading"),
         (

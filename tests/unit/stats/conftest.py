@@ -25,6 +25,7 @@ def make_tables(study: Study, metric: str = "instructions", backend: str = "cirr
             "value": value,
             "backend": backend,
             "void": False,
+            "not_covered": "",
         }
         for instance, solutions in study.items()
         for solution, (_, values) in solutions.items()

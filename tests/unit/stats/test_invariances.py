@@ -30,7 +30,7 @@ def studies(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame]:
                 {**name, "replicate": r, "repetitions": 10, "metric": "wall_ns", "value": v, "backend": "clock"}
                 for r, v in enumerate(values)
             ]
-    return pd.DataFrame(cases), pd.DataFrame(measurements).assign(void=False)
+    return pd.DataFrame(cases), pd.DataFrame(measurements).assign(void=False, not_covered="")
 
 
 def analyse(cases: pd.DataFrame, measurements: pd.DataFrame) -> dict[str, pd.DataFrame]:

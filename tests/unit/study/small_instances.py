@@ -39,3 +39,12 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     return root
+
+
+STEADY = ("-p", "no:randomly", "-p", "no:random_order")
+"""What pytest is given in a single point beside the native options, where nothing uses a plugin of these names."""
+
+
+def steady(*words: str) -> tuple[str, ...]:
+    """A single point of pytest with those options before its selector; any other command as it is."""
+    return (*words[:-1], *STEADY, words[-1]) if "pytest" in words else words

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 
 import pytest
-from small_instances import make_instance, new_file, write_tree
+from small_instances import STEADY, make_instance, new_file, steady, write_tree
 
 from patchperf.study.commands import ShellCommand, collect_command, single_point_command, suite_command
 from patchperf.study.derivation import Underivable
@@ -66,7 +65,7 @@ def test_where_pytest_is_no_program_it_is_run_as_a_module(tmp_path):
 def test_a_manager_of_environments_that_is_absent_is_left_out(tmp_path, native, executables, suite, single):
     instance = make_instance(native)
     assert suite_command(instance, tmp_path, executables).argv == tuple(suite.split())
-    expected = (*single.split(), NODE.selector)
+    expected = steady(*single.split(), NODE.selector)
     assert single_point_command(instance, NODE, tmp_path, executables).argv == expected
 
 
@@ -84,14 +83,14 @@ def test_where_tox_is_absent_its_command_is_run_as_it_would_run_it(tmp_path):
         argv=(*start, "tests/test_a.py"), environment=environment
     )
     assert single_point_command(instance, NODE, tmp_path, {"python"}) == ShellCommand(
-        argv=(*start, NODE.selector), environment=environment
+        argv=steady(*start, NODE.selector), environment=environment
     )
 
 
 def test_where_tox_is_there_it_is_asked_for_a_log_that_names_the_tests(tmp_path):
     start = ("tox", "--current-env", "-epy39", "-v", "--", "-rA")
     assert suite_command(make_instance(SPHINX), tmp_path, {"tox"}).argv == (*start, "tests/test_a.py")
-    assert single_point_command(make_instance(SPHINX), NODE, tmp_path, {"tox"}).argv == (*start, NODE.selector)
+    assert single_point_command(make_instance(SPHINX), NODE, tmp_path, {"tox"}).argv == (*start, *STEADY, NODE.selector)
 
 
 # ----------------------------------------------------------------------------------------------------- several commands
@@ -133,7 +132,7 @@ def test_preparations_of_a_list_stay_before_the_single_point(tmp_path):
     write_tree(tmp_path, {"sub/x": ""})
     instance = make_instance("export X=7", "cd sub", "../good/pytest -rA tests", "echo done")
     done = run(single_point_command(instance, NODE, tmp_path, set()), tmp_path)
-    assert done.stdout.splitlines() == [f"good in sub 7: -rA {NODE.selector}"]
+    assert done.stdout.splitlines() == [f"good in sub 7: -rA {' '.join(STEADY)} {NODE.selector}"]
 
 
 def test_what_becomes_of_the_output_and_what_comes_after_is_left_out_of_the_single_point(tmp_path):
@@ -141,7 +140,10 @@ def test_what_becomes_of_the_output_and_what_comes_after_is_left_out_of_the_sing
     write_tree(tmp_path, {"sub/x": ""})
     instance = make_instance("cd sub && export X=7; ../good/pytest -rA > log 2>&1 | tee log || true; echo done")
     done = run(single_point_command(instance, NODE, tmp_path, set()), tmp_path)
-    assert (done.stdout.splitlines(), done.returncode) == ([f"good in sub 7: -rA {NODE.selector}"], 3)
+    assert (done.stdout.splitlines(), done.returncode) == (
+        [f"good in sub 7: -rA {' '.join(STEADY)} {NODE.selector}"],
+        3,
+    )
 
 
 def test_the_trees_place_in_the_images_is_the_trees_place_here(tmp_path):
@@ -151,7 +153,7 @@ def test_the_trees_place_in_the_images_is_the_trees_place_here(tmp_path):
     suite = run(suite_command(instance, tmp_path, set()), tmp_path)
     assert suite.stdout.splitlines() == ["good in sub : -rA", f"good in {tmp_path.name} : -q"]
     single = run(single_point_command(make_instance(*instance.test_commands[:2]), NODE, tmp_path, set()), tmp_path)
-    assert single.stdout.splitlines() == [f"good in sub : -rA {NODE.selector}"]
+    assert single.stdout.splitlines() == [f"good in sub : -rA {' '.join(STEADY)} {NODE.selector}"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,9 @@ def test_the_trees_place_in_the_images_is_the_trees_place_here(tmp_path):
 )
 def test_of_several_runs_the_one_that_covers_the_tests_file_is_narrowed(tmp_path, commands):
     write_tree(tmp_path, {NODE.file: ""})
-    assert single_point_command(make_instance(*commands), NODE, tmp_path, set()).argv == ("pytest", "-v", NODE.selector)
+    assert single_point_command(make_instance(*commands), NODE, tmp_path, set()).argv == steady(
+        "pytest", "-v", NODE.selector
+    )
 
 
 def test_of_runs_in_several_folders_the_one_that_has_the_tests_file_is_narrowed(tmp_path):
@@ -172,7 +176,7 @@ def test_of_runs_in_several_folders_the_one_that_has_the_tests_file_is_narrowed(
     instance = make_instance("cd core; pytest -v", "cd ..; pytest -q")
     target = Target("pytest", "core/tests/test_a.py", "A.test_x", NODE.selector)
     lines = single_point_command(instance, target, tmp_path, set()).argv[2].splitlines()
-    assert lines[-4:-2] == ["cd core", f"{{ pytest -v '{NODE.selector}'"]
+    assert lines[-4:-2] == ["cd core", f"{{ pytest -v {' '.join(STEADY)} '{NODE.selector}'"]
 
 
 def test_a_module_run_by_a_wrapper_that_stays_is_left_to_it(tmp_path):
@@ -202,21 +206,21 @@ def test_of_several_runs_of_labels_the_one_that_covers_the_tests_label_is_narrow
 )
 def test_options_that_only_fit_a_whole_suite_go(tmp_path, options, kept):
     instance = make_instance(f"pytest {options} tests")
-    assert single_point_command(instance, NODE, tmp_path, set()).argv == ("pytest", *kept.split(), NODE.selector)
+    assert single_point_command(instance, NODE, tmp_path, set()).argv == steady("pytest", *kept.split(), NODE.selector)
 
 
 @pytest.mark.parametrize(
     ("native", "single"),
     [
-        ("coverage run --source src -m pytest -rA tests", f"python -m pytest -rA {NODE.selector!r}"),
-        ("uv run coverage run -m pytest -rA", f"python -m pytest -rA {NODE.selector!r}"),
-        ("coverage run ./tests/runtests.py app", f"python ./tests/runtests.py {LABEL.selector}"),
+        ("coverage run --source src -m pytest -rA tests", ["python", "-m", "pytest", "-rA", NODE.selector]),
+        ("uv run coverage run -m pytest -rA", ["python", "-m", "pytest", "-rA", NODE.selector]),
+        ("coverage run ./tests/runtests.py app", ["python", "./tests/runtests.py", LABEL.selector]),
     ],
 )
 def test_one_test_runs_without_a_measurement_of_coverage(tmp_path, native, single):
     target = LABEL if "runtests" in native else NODE
     command = single_point_command(make_instance(native), target, tmp_path, {"python"})
-    assert shlex.join(command.argv) == single
+    assert command.argv == steady(*single)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +241,7 @@ def test_one_test_runs_without_a_measurement_of_coverage(tmp_path, native, singl
 def test_coverage_asked_for_by_the_trees_settings_is_switched_off(tmp_path, file, settings, added):
     write_tree(tmp_path, {file: settings})
     command = single_point_command(make_instance("pytest -rA tests"), NODE, tmp_path, {"pytest"})
-    assert command.argv == ("pytest", "-rA", *added, NODE.selector)
+    assert command.argv == ("pytest", "-rA", *STEADY, *added, NODE.selector)
 
 
 def test_of_several_settings_those_that_pytest_would_take_decide_on_coverage(tmp_path):
@@ -245,7 +249,7 @@ def test_of_several_settings_those_that_pytest_would_take_decide_on_coverage(tmp
         tmp_path, {"pytest.ini": "[pytest]\naddopts = -q\n", "setup.cfg": "[tool:pytest]\naddopts = --cov=src\n"}
     )
     command = single_point_command(make_instance("pytest -rA tests"), NODE, tmp_path, {"pytest"})
-    assert command.argv == ("pytest", "-rA", NODE.selector)
+    assert command.argv == steady("pytest", "-rA", NODE.selector)
 
 
 FUNCTION = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::test_x")
@@ -260,7 +264,7 @@ FUNCTION = Target("pytest", "tests/test_a.py", "A.test_x", "tests/test_a.py::A::
 )
 def test_the_node_ids_of_one_function_are_listed_under_the_native_options(tmp_path, native, argv):
     command = collect_command(make_instance(native), FUNCTION, tmp_path, {"pytest", "tox"})
-    assert command.argv == (*argv.split(), "--collect-only", "--verbosity=-1", FUNCTION.selector)
+    assert command.argv == (*argv.split(), "--collect-only", "--verbosity=-1", *STEADY, FUNCTION.selector)
 
 
 @pytest.mark.parametrize(

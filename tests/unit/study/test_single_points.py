@@ -15,7 +15,7 @@ Each expected command is written down by hand from the runner's own documentatio
 from __future__ import annotations
 
 import pytest
-from small_instances import make_instance, write_tree
+from small_instances import make_instance, steady, write_tree
 
 from patchperf.study.commands import ShellCommand, single_point_command
 from patchperf.study.identifiers import find_target
@@ -99,7 +99,7 @@ def single_point(tmp_path, native, test_id):
                 *("-p", "no:cacheprovider", "--ignore", "tests/b", f"{A}::test_x"),
             ],
         ),
-        ("pytest -rA -n 4 --cov=pkg tests", f"{A}::test_x", ["pytest", "-rA", "--cov=pkg", f"{A}::test_x"]),
+        ("pytest -rA -n 4 --cov=pkg tests", f"{A}::test_x", ["pytest", "-rA", f"{A}::test_x"]),
         (
             "python -m pytest -vv -rA 2>&1 | tee log",
             f"{A}::test_x",
@@ -152,7 +152,7 @@ def single_point(tmp_path, native, test_id):
     ],
 )
 def test_a_plain_command_is_narrowed_to_the_one_test(tmp_path, native, test_id, argv):
-    assert single_point(tmp_path, native, test_id) == ShellCommand(argv=tuple(argv))
+    assert single_point(tmp_path, native, test_id) == ShellCommand(argv=steady(*argv))
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_a_plain_command_is_narrowed_to_the_one_test(tmp_path, native, test_id, 
         (
             f"{SYMPY} pkg/core/tests/test_s.py",
             "test_s",
-            ["bin/test", "-C", "--verbose", "pkg/core/tests/test_s.py", "-k", "test_s"],
+            ["bin/test", "-C", "--verbose", "--seed", "0", "pkg/core/tests/test_s.py", "-k", "test_s"],
             WARNINGS,
         ),
         (
             f"{SYMPY} pkg/core/tests/test_s.py pkg/poly/tests/test_t.py",
             "test_t",
-            ["bin/test", "-C", "--verbose", "pkg/poly/tests/test_t.py", "-k", "test_t"],
+            ["bin/test", "-C", "--verbose", "--seed", "0", "pkg/poly/tests/test_t.py", "-k", "test_t"],
             WARNINGS,
         ),
         (
@@ -181,7 +181,7 @@ def test_a_plain_command_is_narrowed_to_the_one_test(tmp_path, native, test_id, 
     ],
 )
 def test_variables_of_the_command_stay_with_it(tmp_path, native, test_id, argv, environment):
-    assert single_point(tmp_path, native, test_id) == ShellCommand(argv=tuple(argv), environment=environment)
+    assert single_point(tmp_path, native, test_id) == ShellCommand(argv=steady(*argv), environment=environment)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_variables_of_the_command_stay_with_it(tmp_path, native, test_id, argv, 
             "cd pkg && ../bin/test core/tests/test_s.py",
             "test_s",
             "cd pkg",
-            "../bin/test core/tests/test_s.py -k test_s",
+            "../bin/test --seed 0 core/tests/test_s.py -k test_s",
         ),
     ],
 )
@@ -207,4 +207,9 @@ def test_what_prepares_a_command_stays_before_it(tmp_path, native, test_id, befo
     argv = single_point(tmp_path, native, test_id).argv
     assert argv[:2] == ("bash", "-c")
     lines = argv[2].splitlines()
-    assert lines[-4:] == [before, f"{{ {call}", "} || patchperf_status=$?", "exit $patchperf_status"]
+    assert lines[-4:] == [
+        before,
+        f"{{ {' '.join(steady(*call.split()))}",
+        "} || patchperf_status=$?",
+        "exit $patchperf_status",
+    ]

@@ -10,6 +10,7 @@ from small_instances import make_instance, new_file
 
 from patchperf.config import Config
 from patchperf.errors import InputError
+from patchperf.measure.envelope import fixed_variables, pool_size
 from patchperf.sandbox.environments import Environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.study.commands import ShellCommand
@@ -75,11 +76,14 @@ def test_an_install_command_that_fails_names_the_instance_and_what_it_said(mirro
 def test_commands_see_their_own_environment_and_nothing_of_the_users(
     mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SECRET", "token")
+    for name in ("SECRET", "PYTHONOPTIMIZE", "PYTEST_ADDOPTS", "OMP_NUM_THREADS", "LC_ALL"):
+        monkeypatch.setenv(name, "99")
     made = bench(mirror, tmp_path)
     done = made.run(ShellCommand(argv=("env",), environment={"EXTRA": "1"}), made.tree("base", None), timeout=60)
     seen = dict(line.split("=", 1) for line in done.output.splitlines() if "=" in line)
-    assert "SECRET" not in seen
+    assert not {"SECRET", "PYTHONOPTIMIZE", "PYTEST_ADDOPTS"} & seen.keys()
+    assert "99" not in seen.values()
+    assert seen.items() >= fixed_variables(pool_size()).items()
     assert (seen["EXTRA"], seen["PYTHONHASHSEED"], seen["TZ"]) == ("1", "0", "UTC")
     assert seen["PYTHONPATH"].split(":")[:2] == ["/testbed", "/testbed/src"]
 

@@ -24,6 +24,7 @@
 
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_plugin_tb;
+struct qemu_plugin_insn;
 struct qemu_info;
 enum { NO_REGISTERS = 0, ADD_U64 = 0 };
 
@@ -33,11 +34,15 @@ typedef void (*syscall_t)(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint6
                           uint64_t, uint64_t, uint64_t, uint64_t);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t index);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, translated_t);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, executed_t, int registers, void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, executed_t, int registers, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, syscall_t);
 #if PLUGIN_API == 1
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation, void *counter, uint64_t add);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int operation, void *counter, uint64_t add);
 #endif
 
 EXPORTED int qemu_plugin_version = PLUGIN_API;
@@ -48,6 +53,8 @@ enum { CLONE = 56, FORK = 57, VFORK = 58 };
 #error "the numbers of fork, vfork and clone are only known for x86_64"
 #endif
 #define CLONE_THREAD 0x10000u
+#define PAGE 4096u
+#define LONGEST_INSTRUCTION 15u
 
 static uint64_t executed, at_begin, started, started_at_begin;
 static int threaded, inside;
@@ -60,17 +67,31 @@ static void add(unsigned vcpu, void *instructions)
     __atomic_fetch_add(&executed, (uint64_t)(uintptr_t)instructions, __ATOMIC_RELAXED);
 }
 
+/* The last instruction of a block, where it may lie across two pages. Such a one begins a block of its own; the emulator
+ * notices after it has told us of it as part of the block before, and then takes back what it translated of it. */
+static struct qemu_plugin_insn *doubtful(const struct qemu_plugin_tb *block)
+{
+    size_t told = qemu_plugin_tb_n_insns(block);
+    struct qemu_plugin_insn *last = told > 1 ? qemu_plugin_tb_get_insn(block, told - 1) : NULL;
+    return last && qemu_plugin_insn_vaddr(last) % PAGE > PAGE - LONGEST_INSTRUCTION ? last : NULL;
+}
+
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
-    uint64_t instructions = qemu_plugin_tb_n_insns(block);
+    struct qemu_plugin_insn *last = doubtful(block);
+    uint64_t instructions = qemu_plugin_tb_n_insns(block) - (last != NULL);
     (void)id;
 #if PLUGIN_API == 1
     if (!__atomic_load_n(&threaded, __ATOMIC_ACQUIRE)) {
         qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &executed, instructions);
+        if (last)
+            qemu_plugin_register_vcpu_insn_exec_inline(last, ADD_U64, &executed, 1);
         return;
     }
 #endif
     qemu_plugin_register_vcpu_tb_exec_cb(block, add, NO_REGISTERS, (void *)(uintptr_t)instructions);
+    if (last)
+        qemu_plugin_register_vcpu_insn_exec_cb(last, add, NO_REGISTERS, (void *)(uintptr_t)1);
 }
 
 static void report(uint64_t instructions)
