@@ -72,20 +72,13 @@ def _broken(
         yield f"not-passed: {not_passed}"
     if completed.exit_code != 0:
         yield f"exit-code: {completed.exit_code}"
-    like = promise.like
-    for what, promised, seen in (
+    yield from _different(
         ("mode", promise.mode, report.mode),
         ("token", promise.token, report.token),
         ("warm-up", promise.warmup, report.warmup),
         ("repetitions", promise.repetitions, report.repetitions),
         ("hash-seed", str(promise.hash_seed), report.hash_seed),
-        ("environment", like and like.environment, report.environment),
-        ("arguments", like and like.arguments, report.arguments),
-        ("address-randomization", like and like.address_randomization, report.address_randomization),
-        ("python", like and like.python, report.python),
-    ):
-        if promised is not None and promised != seen:
-            yield f"wrong-{what}: {seen} instead of {promised}"
+    )
     if report.wall_ns is None or (promise.mode == "trial" and report.seconds_per_repetition is None):
         yield "incomplete-report: the loop's time is missing"
     if process_of(report, pid) in promise.processes:
@@ -94,3 +87,18 @@ def _broken(
         problem = promise.counter.distrust(report.counter) if report.counter else "counter-unreadable: no reading"
         if problem is not None:
             yield problem
+    if promise.like is not None:
+        like = promise.like
+        yield from _different(
+            ("environment", like.environment, report.environment),
+            ("arguments", like.arguments, report.arguments),
+            ("address-randomization", like.address_randomization, report.address_randomization),
+            ("python", like.python, report.python),
+        )
+
+
+def _different(*conditions: tuple[str, object, object]) -> Iterator[str]:
+    """Of conditions, each with what was promised and what was seen, those that were promised and not kept."""
+    for what, promised, seen in conditions:
+        if promised is not None and promised != seen:
+            yield f"wrong-{what}: {seen} instead of {promised}"
