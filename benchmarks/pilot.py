@@ -4,7 +4,8 @@
 
 PILOT_CSV has columns instance_id, source, instructions_seed0 and instructions_seed1; the study has at least two
 replicates, whose hash seeds are 0 and 1. Prints one line per solution of the pilot that the study counted, and how many
-cases agree in all their lines. "change" is what the hash seed does: the count at seed 1 over that at seed 0, in each.
+cases agree in all their lines. "change" is what the hash seed does to the count in the pilot, "here" in the study;
+"apart" is by how much the solution's ratio to its case's ground truth differs.
 """
 
 from __future__ import annotations
@@ -26,10 +27,17 @@ def counted(measurements: pd.DataFrame, backend: str) -> pd.DataFrame:
 
 
 def compared(pilot: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """One row per solution of the pilot: both counts at both seeds and their ratios less one; NaN where not counted."""
+    """One row per solution of the pilot: both counts at both seeds and their ratios less one; NaN where not counted.
+
+    ``apart`` is by how much the solution's ratio to its case's ground truth differs, at the seed where it does more.
+    """
     both = pilot.set_index(["instance_id", "source"]).join(ours.rename_axis(["instance_id", "source"]))
     for seed in SEEDS:
         both[f"differs_{seed}"] = both[seed] / both[f"instructions_seed{seed}"] - 1
+        truth = both[f"differs_{seed}"].xs("ground_truth", level="source")
+        of_truth = both.index.get_level_values("instance_id").map(truth)
+        both[f"apart_{seed}"] = ((1 + both[f"differs_{seed}"]) / (1 + of_truth) - 1).abs()
+    both["apart"] = both[["apart_0", "apart_1"]].max(axis=1)
     return both
 
 
@@ -43,15 +51,12 @@ def main() -> None:
     options = parser.parse_args()
     ours = counted(pd.read_parquet(options.results / "measurements.parquet"), options.backend)
     both = compared(pd.read_csv(options.pilot), ours)
-    print(f"{'instance':24}{'source':20}{'pilot':>15}{'study':>15}{'seed 0':>9}{'seed 1':>9}{'change':>9}{'here':>9}")
+    heads = ("seed 0", "seed 1", "change", "here", "apart")
+    print(f"{'instance':24}{'source':20}{'pilot':>15}{'study':>15}", *(f"{head:>9}" for head in heads), sep="")
     for (instance, source), row in both.iterrows():
         cells = (f"{instance:24}{source:20}{row.instructions_seed0:>15,.0f}", f"{row[0]:>15,.0f}")
-        ratios = (
-            row.differs_0,
-            row.differs_1,
-            row.instructions_seed1 / row.instructions_seed0 - 1,
-            row[1] / row[0] - 1,
-        )
+        change, here = row.instructions_seed1 / row.instructions_seed0 - 1, row[1] / row[0] - 1
+        ratios = (row.differs_0, row.differs_1, change, here, row.apart)
         print(*cells, *(f"{ratio:>9.3%}" for ratio in ratios), sep="")
     far = both[["differs_0", "differs_1"]].abs().max(axis=1).dropna().groupby("instance_id").max()
     lacking = both[list(SEEDS)].isna().any(axis=1).sum()

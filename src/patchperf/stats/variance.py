@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+QUANTILES = 2000
+
 
 @dataclass(frozen=True)
 class Components:
@@ -56,9 +58,10 @@ def power(difference: float, deviation: float, replicates: int, alpha: float, *,
     """Probability that a true ``difference`` of two solutions' means is found at level ``alpha``, two-sided.
 
     ``deviation`` is, in the same unit, the standard deviation of a solution's values, or with ``paired`` that of the
-    differences within a round. By the non-central t distribution (Cohen, Statistical Power Analysis, 1988):
-    2(G − 1) degrees of freedom and noncentrality difference/(deviation·√(2/G)); paired, G − 1 and
-    difference·√G/deviation. With equal variances Welch's test has nearly the first, and somewhat less for small G.
+    differences within a round. Of normal values: Student's statistic is (z + δ)/s with z standard normal and
+    νs² ~ χ²(ν); ν = 2(G − 1) and δ = difference/(deviation·√(2/G)), paired ν = G − 1 and δ = difference·√G/deviation
+    (Cohen, Statistical Power Analysis, 1988). The power is P(|z + δ| > t·s), averaged over quantiles of s. With equal
+    variances Welch's test has nearly the first, and somewhat less for small G.
 
     Raises ValueError for fewer than two replicates, or a deviation that is not positive.
     """
@@ -66,5 +69,6 @@ def power(difference: float, deviation: float, replicates: int, alpha: float, *,
         raise ValueError("power needs two replicates or more and a positive deviation")
     freedom = (replicates - 1) * (1 if paired else 2)
     shift = abs(difference) / deviation * np.sqrt(replicates / (1 if paired else 2))
-    limit = stats.t.ppf(1 - alpha / 2, freedom)
-    return float(stats.nct.sf(limit, freedom, shift) + stats.nct.cdf(-limit, freedom, shift))
+    spread = np.sqrt(stats.chi2.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES, freedom) / freedom)
+    limit = stats.t.ppf(1 - alpha / 2, freedom) * spread
+    return float(np.mean(stats.norm.sf(limit - shift) + stats.norm.cdf(-limit - shift)))

@@ -60,7 +60,21 @@ def test_power_is_the_share_of_simulated_experiments_that_find_the_difference(pa
 
 
 def test_without_a_difference_power_is_the_level():
-    assert power(0.0, 1.0, 5, 0.05, paired=False) == pytest.approx(0.05)
+    assert power(0.0, 1.0, 5, 0.05, paired=False) == pytest.approx(0.05, abs=1e-3)
+
+
+def test_power_is_that_of_the_noncentral_t_distribution():
+    limit = stats.t.ppf(0.975, 8)
+    expected = stats.nct.sf(limit, 8, 1.2 * np.sqrt(2.5)) + stats.nct.cdf(-limit, 8, 1.2 * np.sqrt(2.5))
+    assert power(1.2, 1.0, 5, 0.05, paired=False) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("replicates", [2, 5, 40])
+@pytest.mark.parametrize("paired", [False, True])
+def test_power_of_an_ever_larger_difference_rises_to_one(replicates, paired):
+    found = [power(10.0**step, 1.0, replicates, 0.05, paired=paired) for step in range(-2, 6)]
+    assert found == pytest.approx(sorted(found), abs=1e-4)
+    assert found[-1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("deviation", "replicates"), [(0.0, 5), (1.0, 1), (float("nan"), 5)])
