@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from processes import SEED, WALL, Bench, Kept, backends, metric, noisy_work, rounds_of
+from processes import SEED, WALL, Bench, Kept, backends, in_one_line, metric, noisy_work, rounds_of
 from scipy import stats
 
 from patchperf.measure.counting import Counting
@@ -158,4 +158,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    in_one_line(main)

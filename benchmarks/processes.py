@@ -25,7 +25,7 @@ from patchperf.counters.none import NoCounter
 from patchperf.counters.preflight import COUNTERS
 from patchperf.counters.protocol import INPROCESS, Simulator
 from patchperf.counters.readings import loop_count
-from patchperf.errors import InputError, MachineError
+from patchperf.errors import InputError, MachineError, PatchperfError
 from patchperf.measure.counting import Counting
 from patchperf.measure.schedule import environment, padding
 from patchperf.measure.self_report import SelfReport, parse_report
@@ -186,6 +186,14 @@ def backends(cache: Path, wanted: Collection[str] = ()) -> dict[str, Counting | 
 def metric(found: Replicate, counting: Counting | None) -> float:
     """What a backend says: instructions under a simulator, else nanoseconds."""
     return found.wall_ns if counting is None else found.instructions
+
+
+def in_one_line(main: Callable[[], None]) -> None:
+    """Run a benchmark; an error that a person can act on is one line."""
+    try:
+        main()
+    except PatchperfError as error:
+        raise SystemExit(f"error: {error}") from None
 
 
 def rounds_of(experiments: int, size: int, pool: int | None) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from processes import WALL, Bench, Kept, Program, backends, metric, noisy_work, rounds_of
+from processes import WALL, Bench, Kept, Program, backends, in_one_line, metric, noisy_work, rounds_of
 from scipy import stats
 
 from patchperf.measure.counting import Counting
@@ -108,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    in_one_line(main)

@@ -30,12 +30,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from processes import WALL, Kept, Replicate, backends, metric, replicate
+from processes import WALL, Kept, Replicate, backends, in_one_line, metric, replicate
 from snakemake.common.configfile import load_configfile
 from snakemake.iocontainers import Wildcards
 
 from patchperf import script
 from patchperf.config import cache_folder
+from patchperf.errors import InputError
 from patchperf.measure.case import CasePlan, Solution
 from patchperf.measure.counting import Counting
 from patchperf.measure.schedule import environment, padding
@@ -163,7 +164,10 @@ class CaseBench:
 
 def cases(config: Mapping[str, Any], names: list[str]) -> Iterator[tuple[Workbench, CasePlan]]:
     """The workbench and plan of each case of the study in the working directory."""
-    host = Host.model_validate_json(Path("results/host.json").read_bytes())
+    told = Path("results/host.json")
+    if not told.exists():
+        raise InputError(f"{told.absolute()} is missing: run this in the folder of a study that got as far as its host")
+    host = Host.model_validate_json(told.read_bytes())
     chosen = names or sorted(path.stem for path in Path("results/measurements").glob("*.json"))
     for name in chosen:
         job = SimpleNamespace(
@@ -174,7 +178,7 @@ def cases(config: Mapping[str, Any], names: list[str]) -> Iterator[tuple[Workben
         )
         point = read_probes([f"results/probes/{name}.json"])[name].single_point
         if point is None:
-            continue
+            raise InputError(f"{name} is no case of this study: it has no single-point command")
         with script.workbench(job) as bench:
             case = read_case(Path("results/cases.parquet"), name)
             yield bench, plan_case(bench, read_row(name), point, case, host=host, cache=cache_folder(bench.config))
@@ -239,4 +243,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    in_one_line(main)
