@@ -36,7 +36,7 @@ rule host:
         host=host_class(),
         counter=CONFIG.counter,
         confinement=CONFIG.sandbox.confinement,
-        pool=pool_size(),
+        pool=pool_size(CONFIG.isolation.group_cores),
     script:
         "../scripts/inspect_host.py"
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 
-CORE_GROUP = 4
-"""CPUs of a core group: no pool is larger, however many CPUs a machine has."""
-
 POOLS = (
     "BLIS_NUM_THREADS",
     "GOTO_NUM_THREADS",
@@ -27,9 +24,9 @@ POOLS = (
 _LOCALE = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def pool_size() -> int:
-    """How many threads a pool may have: the CPUs that this process may use, at most those of a core group."""
-    return min(CORE_GROUP, len(os.sched_getaffinity(0)))
+def pool_size(group_cores: int) -> int:
+    """How many threads a pool may have: the CPUs that this process may use, at most the cores of a core group."""
+    return min(group_cores, len(os.sched_getaffinity(0)))
 
 
 def fixed_variables(pool: int) -> dict[str, str]:

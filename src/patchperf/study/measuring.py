@@ -93,7 +93,7 @@ def plan_case(bench: Workbench, row: Row, point: SinglePoint, case: Case, *, hos
         raise MachineError(
             f"results/host.json was made for {host.emulation}, here is {emulation}: delete it and run again"
         )
-    variables = fixed_variables(pool_size())
+    variables = fixed_variables(pool_size(config.isolation.group_cores))
     if variables != host.environment:
         name, _ = min(variables.items() ^ host.environment.items())
         told = f"{name}={host.environment.get(name)}, here it is {variables.get(name)}"

@@ -136,7 +136,7 @@ class Workbench:
             layout.tree if root == "." else f"{layout.tree}/{root}" for root in self.config.environments.pythonpath
         ]
         return {
-            **fixed_variables(pool_size()),
+            **fixed_variables(pool_size(self.config.isolation.group_cores)),
             "PATH": f"{self.environment.prefix}/bin:/usr/local/bin:/usr/bin:/bin",
             "PYTHONPATH": ":".join([*roots, layout.tools]),
             "PYTHONHASHSEED": str(hash_seed),

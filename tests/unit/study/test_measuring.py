@@ -19,7 +19,7 @@ PATCH = "--- a/code.py\n+++ b/code.py\n@@ -1 +1 @@\n-answer = 41\n+answer = 42\n
 HERE = Host(
     host="a machine",
     counter=Choice(backend="none", reason="", tried={}),
-    environment=fixed_variables(pool_size()),
+    environment=fixed_variables(pool_size(4)),
     confinement="",
 )
 
