@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from patchperf.errors import InputError
 from patchperf.study import shell
 from patchperf.study.calls import Call, Runner, parse_call
 from patchperf.study.derivation import Underivable
@@ -53,14 +52,14 @@ def native_commands(instance: Instance) -> tuple[str, ...]:
     """The row's own test commands, or SWE-bench's command for its repository with the files of the test patch.
 
     The files stand in the patch's order and data files are left out by their ending, as in SWE-bench up to version 4;
-    Django's are turned into labels below tests/. Raises InputError where the row has no command and its repository is
+    Django's are turned into labels below tests/. Raises Underivable where the row has no command and its repository is
     none of the twelve.
     """
     if instance.test_commands:
         return instance.test_commands
     command = NATIVE_COMMANDS_OF_VERSIONS.get((instance.repo, instance.version), NATIVE_COMMANDS.get(instance.repo))
     if command is None:
-        raise InputError(
+        raise Underivable(
             f"{instance.instance_id}: no test command in the row and none known for {instance.repo}; "
             "use a file with eval_script or test_cmds"
         )

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from patchperf.errors import InputError
 from patchperf.sandbox.protocol import Completed
 from patchperf.study import logs, runs
 from patchperf.study.commands import suite_command
@@ -75,7 +74,7 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         shell = suite_command(bench.instance, fixed.path, bench.executables)
     except BrokenInstance as error:
         return without_runs(reason=error.reason, evidence=error.detail)
-    except (Underivable, InputError) as error:
+    except Underivable as error:
         return without_runs(reason="cannot-derive", evidence=str(error))
     missing = bench.missing_program(shell, fixed.path)
     if missing is not None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from small_instances import make_instance, new_file
 
-from patchperf.errors import InputError
 from patchperf.study.derivation import Underivable
 from patchperf.study.native import native_commands, patched_files, runner_of, runs_tests, steps
 
@@ -43,7 +42,7 @@ def test_data_files_of_the_test_patch_are_no_test_files():
 
 
 def test_a_row_without_a_command_of_an_unknown_repository_is_an_error_that_names_it():
-    with pytest.raises(InputError, match=r"owner__project-1: no test command .* owner/project"):
+    with pytest.raises(Underivable, match=r"owner__project-1: no test command .* owner/project"):
         native_commands(make_instance())
 
 
