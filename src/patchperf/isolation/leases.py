@@ -169,15 +169,29 @@ def holders(files: Collection[Path]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def leased(plan: Plan, folder: Path) -> dict[int, str]:
+    """The groups of a plan that are leased now, by index: the processes that hold them, in words."""
+    found = {}
+    for group in plan.groups:
+        files = _locked(folder, group)
+        if files:
+            found[group.index] = _named(holders(files))
+    return found
+
+
 def _waiting(plan: Plan, folder: Path) -> str:
-    leased = {
-        file
-        for group in plan.groups
-        for file in (folder / _name(group), *_overlapping(folder, group))
-        if file.exists() and _is_locked(file)
-    }
-    pids = ", ".join(map(str, holders(leased))) or "of other users"
-    return f"waiting for a core group: all {len(plan.groups)} are leased in {folder}, by processes {pids}"
+    pids = _named(holders({file for group in plan.groups for file in _locked(folder, group)}))
+    return f"waiting for a core group: all {len(plan.groups)} are leased in {folder}, by {pids}"
+
+
+def _locked(folder: Path, group: Group) -> set[Path]:
+    """The locks that keep a group from being leased."""
+    files = (folder / _name(group), *_overlapping(folder, group))
+    return {file for file in files if file.exists() and _is_locked(file)}
+
+
+def _named(pids: Collection[int]) -> str:
+    return f"processes {', '.join(map(str, pids)) or 'of other users'}"
 
 
 def _name(group: Group) -> str:

@@ -18,7 +18,7 @@ The machine of the paper (32 cores, siblings 0-1, 2-3, …) keeps 0-5, has seven
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
@@ -98,20 +98,32 @@ class _Place:
     cores: list[_Core] = field(default_factory=list)
 
 
-def choose(topology: Topology, sizes: Sizes, level: Level, weaker: Literal["refuse", "allow"]) -> Plan:
-    """The plan for the isolation that is asked for.
+def choose(
+    topology: Topology,
+    sizes: Sizes,
+    level: Level,
+    weaker: Literal["refuse", "allow"],
+    no_partitions: str | None = None,
+) -> Plan:
+    """The plan for the isolation that is asked for; ``no_partitions`` says why the machine cannot be partitioned.
 
-    Where the machine cannot give it: raises MachineError, or, with ``weaker`` "allow", takes the whole machine as one
-    group, at level "none", with the reason in the notes.
+    Where the machine cannot give it: raises MachineError, or, with ``weaker`` "allow", takes the next weaker level that
+    it can give, with the reason in the notes. At level "none" the whole machine is one group.
     """
     if level == "none":
         return whole_machine(topology)
     try:
+        if level == "partition" and no_partitions is not None:
+            raise MachineError(no_partitions)
         return plan(topology, sizes, level)
     except MachineError as error:
         if weaker == "refuse":
-            raise MachineError(f"isolation {level}: {error}; isolation.weaker: allow does without") from None
-        return whole_machine(topology, f"isolation none instead of {level}: {error}")
+            raise MachineError(f"isolation {level}: {error}; isolation.weaker: allow does with less") from None
+        if level == "partition" and no_partitions is not None:
+            less = choose(topology, sizes, "affinity", weaker)
+        else:
+            less = whole_machine(topology)
+        return replace(less, notes=(f"isolation {less.level} instead of {level}: {error}", *less.notes))
 
 
 def plan(topology: Topology, sizes: Sizes, level: Level = "affinity") -> Plan:
@@ -150,12 +162,12 @@ def plan(topology: Topology, sizes: Sizes, level: Level = "affinity") -> Plan:
     )
 
 
-def whole_machine(topology: Topology, *notes: str) -> Plan:
+def whole_machine(topology: Topology) -> Plan:
     """One group of all usable CPUs, and nothing kept off them."""
     cpus = [cpu for cpu in topology.cpus if cpu.number in topology.allowed]
     nodes = {cpu.node for cpu in cpus}
     group = Group(0, tuple(cpu.number for cpu in cpus), node=nodes.pop() if len(nodes) == 1 else None)
-    return Plan("none", (group,), notes=notes)
+    return Plan("none", (group,))
 
 
 def pretended(groups: int) -> Plan:

@@ -211,6 +211,25 @@ def test_less_than_was_asked_for_is_refused_or_allowed_as_configured(level):
     assert note.startswith(f"isolation none instead of {level}: 2 cores usable (CPUs 0-3), 7 needed")
 
 
+def test_a_machine_that_cannot_be_partitioned_gives_affinity_where_less_is_allowed():
+    server = machine(PAPER)
+    with pytest.raises(
+        MachineError, match=r"^isolation partition: only root may; isolation.weaker: allow does with less$"
+    ):
+        choose(server, Sizes(), "partition", "refuse", "only root may")
+    made = choose(server, Sizes(), "partition", "allow", "only root may")
+    assert (made.level, made.groups) == ("affinity", plan(server, Sizes()).groups)
+    assert made.notes == ("isolation affinity instead of partition: only root may",)
+
+
+def test_a_machine_that_gives_neither_partitions_nor_groups_tells_both():
+    made = choose(machine("node 0: 0+1 2+3"), Sizes(), "partition", "allow", "only root may")
+    assert made.level == "none"
+    first, second = made.notes
+    assert first == "isolation none instead of partition: only root may"
+    assert second.startswith("isolation none instead of affinity: 2 cores usable")
+
+
 def test_what_was_asked_for_is_given_where_it_can_be():
     server = machine(PAPER)
     for weaker in ("refuse", "allow"):
