@@ -13,6 +13,7 @@ from typing import Literal
 
 from patchperf.errors import MachineError
 from patchperf.sandbox.descendants import start_time
+from patchperf.sandbox.placement import Placement
 from patchperf.sandbox.protocol import Limits
 
 PREFIX = "patchperf"
@@ -77,6 +78,17 @@ class Group:
                 time.sleep(0.005)
 
 
+def of_process(pid: int) -> Group | None:
+    """The group that a process of this machine is in, made by whomever; None if it is gone or the group is not seen."""
+    try:
+        cgroup = Path(f"/proc/{pid}/cgroup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    home = home_of(Path("/proc/self/mountinfo").read_text(), cgroup, lambda _: frozenset({"memory", "pids"}))
+    group = None if home is None else Group(home.version, home.memory, home.pids)
+    return group if group is not None and group.pids.is_dir() else None
+
+
 def create(home: Home, limits: Limits, overhead: int) -> Group:
     """A new group under the limits; ``overhead`` is how many of our own processes live in it beside the command's.
 
@@ -111,6 +123,11 @@ def entering(group: Group | None) -> list[str]:
     count = len(group.joins)
     enter = " && ".join(f'echo 0 >"${number}"' for number in range(1, count + 1))
     return ["/bin/sh", "-c", f'{enter} && shift {count} && exec "$@"', "sh", *map(str, group.joins)]
+
+
+def home_for(placement: Placement) -> Home | None:
+    """Where the groups of commands go that are placed so; None where this process can make none."""
+    return usable_home() if placement.cgroup is None else Home(2, placement.cgroup, placement.cgroup)
 
 
 def usable_home() -> Home | None:

@@ -14,12 +14,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import uv
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from patchperf import config
+from patchperf.counters.programs import HOST, Programs
 from patchperf.errors import InputError, MachineError
 from patchperf.sandbox.interpreters import Interpreter, describe, find_python
 from patchperf.sandbox.locks import exclusive
@@ -75,6 +76,49 @@ class EnvironmentTable:
     entries: Mapping[str, EnvironmentSpec] = field(default_factory=dict)
 
 
+class Runtime(Protocol):
+    """The Python and programs that an instance's commands run with: an environment built here, or an image's own."""
+
+    @property
+    def digest(self) -> str:
+        """Names its content."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What it sets for every command, PATH at least."""
+        ...
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """Host folders that commands need."""
+        ...
+
+    @property
+    def executables(self) -> frozenset[str]:
+        """Names of the programs that it brings."""
+        ...
+
+    @property
+    def has_project(self) -> bool:
+        """Whether the instance's project is installed in it, from the tree's place."""
+        ...
+
+    @property
+    def programs_on_path(self) -> Programs:
+        """The programs that commands find."""
+        ...
+
+    @property
+    def host_python(self) -> Path:
+        """A Python of this machine that counters can be prepared with."""
+        ...
+
+    def finds(self, program: str, path: str) -> bool:
+        """Whether a program, by its plain name, is in one of the folders of ``path``."""
+        ...
+
+
 @dataclass(frozen=True)
 class Environment:
     """A built environment: its Python, its folder, the folder its interpreter is installed in, what is installed."""
@@ -84,6 +128,33 @@ class Environment:
     base_prefix: Path
     digest: str
     packages: Mapping[str, str]
+
+    has_project = False
+    programs_on_path = HOST
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What it sets for every command."""
+        return {"PATH": f"{self.prefix}/bin:/usr/local/bin:/usr/bin:/bin"}
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """Host folders that the measured Python lives in."""
+        return self.prefix, self.base_prefix
+
+    @property
+    def executables(self) -> frozenset[str]:
+        """Names of the programs that the environment brings."""
+        return frozenset(path.name for path in (self.prefix / "bin").iterdir())
+
+    @property
+    def host_python(self) -> Path:
+        """Its Python, which is one of this machine."""
+        return self.python
+
+    def finds(self, program: str, path: str) -> bool:
+        """Whether a program is in one of the folders of ``path``."""
+        return shutil.which(program, path=path) is not None
 
 
 class _Record(BaseModel):

@@ -8,6 +8,7 @@ from pathlib import Path
 from patchperf.config import SandboxSettings
 from patchperf.errors import MachineError
 from patchperf.sandbox.namespaces import Namespaces
+from patchperf.sandbox.placement import ANYWHERE, Placement
 from patchperf.sandbox.processes import Processes
 from patchperf.sandbox.protocol import Command, Limits, Sandbox
 
@@ -28,19 +29,19 @@ _ADVICE = (
 )
 
 
-def local_sandbox(settings: SandboxSettings, work: Path) -> Sandbox:
+def local_sandbox(settings: SandboxSettings, work: Path, placement: Placement = ANYWHERE) -> Sandbox:
     """The sandbox for this machine, tried once for real: namespaces, or, if those are refused, processes only.
 
     ``work`` is a folder of our own on the trees' file system. The sandbox's ``reason`` says why it is not namespaces.
     Raises MachineError, with what was refused, where ``confinement`` is "required" and namespaces are not to be had.
     """
     try:
-        sandbox = Namespaces()
+        sandbox = Namespaces(placement=placement)
         _try(sandbox)
     except MachineError as error:
         if settings.confinement == "required":
             raise MachineError(f"patches cannot be confined: {error}; {_ADVICE}") from None
-        return Processes(work, reason=str(error))
+        return Processes(work, reason=str(error), placement=placement)
     return sandbox
 
 

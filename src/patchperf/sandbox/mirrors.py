@@ -26,7 +26,7 @@ UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 def mirror(
     repo: str,
-    repositories: config.Repositories,
+    repositories: config.Repositories | None,
     folders: tuple[Path, ...],
     cache: Path,
     commits: Sequence[str] = (),
@@ -39,6 +39,8 @@ def mirror(
 
     Raises InputError that says where was looked, or what git says about the URL.
     """
+    if repositories is None:
+        raise InputError(f"{repo}: repositories is not set")
     if repositories.mirrors is not None:
         return _in_folder(repo, config.resolve_path(repositories.mirrors, folders).absolute())
     if repositories.url is not None:

@@ -22,6 +22,7 @@ from patchperf.sandbox import cgroups
 from patchperf.sandbox.capture import capture, drain, output_pipe
 from patchperf.sandbox.descendants import children, descendants
 from patchperf.sandbox.files import keep_plain_files
+from patchperf.sandbox.placement import ANYWHERE, Placement
 from patchperf.sandbox.protocol import Command, Completed, Layout, Limits
 from patchperf.sandbox.space import with_room
 from patchperf.sandbox.watchdog import Watchdog
@@ -74,13 +75,14 @@ class Namespaces:
     layout = LAYOUT
     reason = ""
 
-    def __init__(self, *, use_cgroups: bool = True) -> None:
+    def __init__(self, *, use_cgroups: bool = True, placement: Placement = ANYWHERE) -> None:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise MachineError("bwrap is not installed: install the package bubblewrap")
         self._bwrap = bwrap
         self._options = frozenset(re.findall(r"^ +(--[a-z-]+)", _help(bwrap), re.MULTILINE))
-        self._home = cgroups.usable_home() if use_cgroups else None
+        self._placement = placement
+        self._home = cgroups.home_for(placement) if use_cgroups else None
         if self._home is not None:
             cgroups.remove_stale(self._home)
 
@@ -163,16 +165,17 @@ class Namespaces:
                 *self._arguments(system, command, limits, tables),
                 *_launcher(command, limits, bounded=group is not None),
             ]
-            outer = subprocess.Popen(
-                argv,
-                stdin=theirs.fileno(),
-                stdout=writing,
-                stderr=writing,
-                env={},
-                cwd="/",
-                pass_fds=tables,
-                start_new_session=True,
-            )
+            with self._placement.starting():
+                outer = subprocess.Popen(
+                    argv,
+                    stdin=theirs.fileno(),
+                    stdout=writing,
+                    stderr=writing,
+                    env={},
+                    cwd="/",
+                    pass_fds=tables,
+                    start_new_session=True,
+                )
         except OSError as error:
             ours.close()
             raise MachineError(f"{command.argv[0]}: the sandbox cannot be started: {error}") from None

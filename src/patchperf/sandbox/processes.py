@@ -20,6 +20,7 @@ from patchperf.sandbox import cgroups
 from patchperf.sandbox.capture import capture, output_pipe
 from patchperf.sandbox.descendants import children, descendants
 from patchperf.sandbox.files import erase, keep_plain_files
+from patchperf.sandbox.placement import ANYWHERE, Placement
 from patchperf.sandbox.protocol import Command, Completed, Layout, Limits
 from patchperf.sandbox.space import with_room
 from patchperf.sandbox.supervisor import become_subreaper
@@ -47,12 +48,15 @@ class Processes:
 
     confinement = "processes-only"
 
-    def __init__(self, work: Path, *, reason: str = "", use_cgroups: bool = True) -> None:
+    def __init__(
+        self, work: Path, *, reason: str = "", use_cgroups: bool = True, placement: Placement = ANYWHERE
+    ) -> None:
         self.reason = reason
         self._work = work.absolute()
         self._work.mkdir(parents=True, exist_ok=True)
         self.layout = Layout(*(str(self._work / name) for name in ("testbed", "tools", "out")))
-        self._home = cgroups.usable_home() if use_cgroups else None
+        self._placement = placement
+        self._home = cgroups.home_for(placement) if use_cgroups else None
         if self._home is not None:
             cgroups.remove_stale(self._home)
         become_subreaper()
@@ -90,16 +94,17 @@ class Processes:
             ours, theirs = socket.socketpair()
             stack.enter_context(ours)
             try:
-                supervisor = subprocess.Popen(
-                    [*cgroups.entering(group), *_supervisor()],
-                    stdin=theirs.fileno(),
-                    stdout=writing,
-                    stderr=writing,
-                    env={},
-                    cwd="/",
-                    pass_fds=(lock,),
-                    start_new_session=True,
-                )
+                with self._placement.starting():
+                    supervisor = subprocess.Popen(
+                        [*cgroups.entering(group), *_supervisor()],
+                        stdin=theirs.fileno(),
+                        stdout=writing,
+                        stderr=writing,
+                        env={},
+                        cwd="/",
+                        pass_fds=(lock,),
+                        start_new_session=True,
+                    )
             finally:
                 theirs.close()
                 os.close(writing)

@@ -18,7 +18,8 @@ class Limits(BaseModel):
     """Bounds of one command.
 
     ``memory_mb`` is for the sum of its processes where the kernel can say so, else for each; ``file_mb`` bounds
-    each file it writes; ``output_mb`` what it prints (stdout and stderr together); beyond any of them it is killed.
+    each file it writes; ``output_mb`` what it prints (stdout and stderr together); ``disk_mb`` all that it writes to
+    the tree and ``out``, where the sandbox watches that (docker). Beyond any of them it is killed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,6 +28,7 @@ class Limits(BaseModel):
     processes: PositiveInt = 256
     output_mb: PositiveInt = 16
     file_mb: PositiveInt = 2048
+    disk_mb: PositiveInt = 8192
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Completed:
     """What came of a command. ``ended`` tells how it ended.
 
     ``ended``: "exit" (by itself, see exit_code; negative is a signal's number), or "timeout", "output", "memory",
-    "processes" (killed for passing that limit). ``output`` is stdout and stderr in the order written, decoded as UTF-8
-    with replacement and cut at the limit. ``seconds`` is wall time from spawn to reap.
+    "processes", "disk" (killed for passing that limit). ``output`` is stdout and stderr in the order written, decoded
+    as UTF-8 with replacement and cut at the limit. ``seconds`` is wall time from spawn to reap.
     """
 
     exit_code: int
@@ -88,7 +90,7 @@ class Sandbox(Protocol):
 
     @property
     def confinement(self) -> str:
-        """The name of the promises kept, as it stands in records, e.g. "namespaces" or "processes-only"."""
+        """The name of the promises kept, as it stands in records: "namespaces+cgroup", "docker", "processes-only"."""
         ...
 
     def run(self, command: Command, limits: Limits) -> Completed:
