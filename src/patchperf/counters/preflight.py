@@ -30,6 +30,9 @@ COUNTERS: dict[Backend, Counter] = {
     "callgrind": Callgrind(),
     "none": NoCounter(),
 }
+SIMULATORS: tuple[Backend, ...] = ("qemu", "callgrind")
+"""Those that ``auto`` falls back on, in this order."""
+
 WORKS = "counts"
 TIMEOUT = 60.0
 WORK_RATIO = 4
@@ -49,10 +52,9 @@ class Choice(BaseModel):
 def choose(wanted: Wanted, attempt: Attempt) -> Choice:
     """The counter to use.
 
-    ``auto`` is cirron if it really counts, else perf if it really counts, else none, and the reason then says loudly
-    what is lost; simulators have to be asked for by name. cirron needs the hardware event that perf reads, so it is not
-    installed where perf finds none. Raises
-    MachineError when a backend was asked for by name and does not count.
+    ``auto`` is the first that really counts of cirron, perf, qemu and callgrind, else none, and the reason then says
+    loudly what is lost. cirron needs the hardware event that perf reads, so it is not installed where perf finds none.
+    Raises MachineError when a backend was asked for by name and does not count.
     """
     if wanted == "none":
         return Choice(backend="none", reason="no instruction counter asked for: wall time only", tried={})
@@ -64,16 +66,29 @@ def choose(wanted: Wanted, attempt: Attempt) -> Choice:
             raise MachineError(f"counter {wanted} does not count here: {problem}; set counter to auto or none")
         return Choice(backend=wanted, reason=f"{wanted} was asked for and counts", tried={wanted: WORKS})
     perf = attempt("perf")
-    if perf is not None:
-        tried: dict[Backend, str] = {"perf": perf, "cirron": "not tried: it needs the hardware event that perf lacks"}
-        lost = f"NO INSTRUCTION COUNTS, WALL TIME ONLY: perf does not count here: {perf}"
-        return Choice(backend="none", reason=lost, tried=tried)
-    cirron = attempt("cirron")
-    if cirron is not None:
-        return Choice(
-            backend="perf", reason=f"cirron does not count here: {cirron}", tried={"perf": WORKS, "cirron": cirron}
-        )
-    return Choice(backend="cirron", reason="cirron counts", tried={"perf": WORKS, "cirron": WORKS})
+    return _on_hardware(attempt("cirron")) if perf is None else _without_hardware(perf, attempt)
+
+
+def _on_hardware(cirron: str | None) -> Choice:
+    tried: dict[Backend, str] = {"perf": WORKS, "cirron": cirron or WORKS}
+    if cirron is None:
+        return Choice(backend="cirron", reason="cirron counts", tried=tried)
+    return Choice(backend="perf", reason=f"perf counts, cirron does not: {cirron}", tried=tried)
+
+
+def _without_hardware(perf: str, attempt: Attempt) -> Choice:
+    tried: dict[Backend, str] = {"perf": perf, "cirron": "not tried: it needs the hardware event that perf lacks"}
+    for simulator in SIMULATORS:
+        problem = attempt(simulator)
+        tried[simulator] = problem or WORKS
+        if problem is None:
+            failed = "; ".join(f"{name}: {told}" for name, told in tried.items() if name not in ("cirron", simulator))
+            reason = (
+                f"{simulator} counts, emulating every instruction in a pass of its own, since others do not: {failed}"
+            )
+            return Choice(backend=simulator, reason=reason, tried=tried)
+    failed = "; ".join(f"{name}: {told}" for name, told in tried.items() if name != "cirron")
+    return Choice(backend="none", reason=f"NO INSTRUCTION COUNTS, WALL TIME ONLY: {failed}", tried=tried)
 
 
 def emulation(backend: Backend, cache: Path, python: Path) -> Emulation | None:
@@ -106,17 +121,24 @@ def on_host(cache: Path, python: Path) -> Attempt:
 
 
 def in_sandbox(
-    sandbox: Sandbox, limits: Limits, cache: Path, python: Path, readable: tuple[Path, ...], *, work: Path
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Path,
+    python: Path,
+    readable: tuple[Path, ...],
+    *,
+    work: Path,
+    host_python: Path | None = None,
 ) -> Attempt:
     """Trying out where the measuring will happen: a sandbox may forbid what its host allows.
 
     ``readable`` are the folders that the Python lives in, ``work`` is a folder for trees on the file system that the
-    sandbox was made for.
+    sandbox was made for. ``host_python`` is one that runs outside of the sandbox, where ``python`` does not.
     """
 
     def attempt(backend: Backend) -> str | None:
         try:
-            folder = COUNTERS[backend].prepare(cache, python)
+            folder = COUNTERS[backend].prepare(cache, host_python or python)
         except MachineError as error:
             return str(error)
         with tempfile.TemporaryDirectory(dir=work) as tree, tempfile.TemporaryDirectory(dir=work) as out:

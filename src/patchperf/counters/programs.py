@@ -7,59 +7,121 @@ given as its interpreter's argument, and a command that finds its Python on PATH
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+ELF = "ELF"
+"""Stands for the first line of a program that is no script."""
 
 _SCRIPT_DEPTH = 4
-_FIRST_LINE = 512
+_FIRST_LINE = 4096 + 512
+_MEANT = re.compile(r"""'{3}exec' (?P<quote>["']?)(?P<interpreter>/[^"'\n]*?)(?P=quote) "\$0" "\$@"$""", re.MULTILINE)
 _PT_INTERP = 3
 
 
-def write_emulated(folder: Path, words: Sequence[str], path: str, homes: Collection[Path]) -> None:
+class Programs(Protocol):
+    """The programs of a root: this machine's, or an image's."""
+
+    @property
+    def homes(self) -> tuple[Path, ...]:
+        """Folders whose programs are all run under an emulator, as their own Python is."""
+        ...
+
+    def listed(self, folder: str) -> Iterable[str]:
+        """The names of the programs in a folder, sorted."""
+        ...
+
+    def first_line(self, path: str) -> str | None:
+        """A script's first line, ``ELF`` for what the kernel runs by itself; None for what is no program."""
+        ...
+
+
+class HostPrograms:
+    """Those of this machine."""
+
+    homes = ()
+
+    def listed(self, folder: str) -> Iterable[str]:
+        """The names in a folder."""
+        return sorted(path.name for path in Path(folder).glob("*"))
+
+    def first_line(self, path: str) -> str | None:
+        """Read from the file."""
+        program = Path(path)
+        if not os.access(program, os.X_OK) or not program.is_file():
+            return None
+        return ELF if is_elf(program) else _first_line(program)
+
+
+@dataclass(frozen=True)
+class ImagePrograms:
+    """Those of an image, as they were found in it: first lines by folder of PATH and name."""
+
+    found: Mapping[str, Mapping[str, str]]
+    homes: tuple[Path, ...] = ()
+
+    def listed(self, folder: str) -> Iterable[str]:
+        """The names in a folder."""
+        return sorted(self.found.get(folder, {}))
+
+    def first_line(self, path: str) -> str | None:
+        """As it was found."""
+        folder, _, name = path.rpartition("/")
+        return self.found.get(folder, {}).get(name)
+
+
+HOST = HostPrograms()
+
+
+def write_emulated(
+    folder: Path, words: Sequence[str], path: str, homes: Collection[Path], programs: Programs = HOST
+) -> None:
     """Make a folder to go first on PATH: of each program it would find, one that runs it under the emulator.
 
     ``words`` stand before a program's path on an emulator's command line. Taken are the programs in those folders of
     ``path`` that lie in one of ``homes``, which the sandbox shows under their own names, and any Python elsewhere.
     """
     folder.mkdir(parents=True)
-    for home in map(Path, path.split(":")):
-        ours = any(home.is_relative_to(one) for one in homes)
-        for program in sorted(home.glob("*" if ours else "python*")) if home.is_absolute() else ():
-            started = started_program((str(program),), path)
-            target = folder / program.name
+    for home in path.split(":") if path else ():
+        ours = any(Path(home).is_relative_to(one) for one in (*homes, *programs.homes))
+        for name in programs.listed(home) if home.startswith("/") else ():
+            if not ours and not name.startswith("python"):
+                continue
+            started = started_program((f"{home}/{name}",), path, programs)
+            target = folder / name
             if started is not None and not target.exists():
                 target.write_text(f'#!/bin/sh\nexec {shlex.join([*words, *started])} "$@"\n', "utf-8")
                 target.chmod(0o755)
 
 
-def emulated(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+def emulated(argv: Sequence[str], words: Sequence[str], programs: Programs = HOST) -> tuple[str, ...]:
     """The command line with the emulator in front, where its program is named by an absolute path to an ELF file.
 
     Any other is left to PATH, see ``write_emulated``.
     """
-    return (*words, *argv) if argv[0].startswith("/") and is_elf(Path(argv[0])) else tuple(argv)
+    return (*words, *argv) if argv[0].startswith("/") and programs.first_line(argv[0]) == ELF else tuple(argv)
 
 
-def started_program(argv: Sequence[str], path: str) -> tuple[str, ...] | None:
+def started_program(argv: Sequence[str], path: str, programs: Programs = HOST) -> tuple[str, ...] | None:
     """The ELF file and arguments that the kernel ends up with for a command line; None where there is none.
 
     ``#!`` lines are followed, ``env NAME`` in them is looked up on ``path``.
     """
     for _ in range(_SCRIPT_DEPTH):
-        program = Path(argv[0])
-        if not os.access(program, os.X_OK) or not program.is_file():
-            return None
-        if is_elf(program):
+        line = programs.first_line(argv[0])
+        if line == ELF:
             return tuple(argv)
-        line = _first_line(program)
-        if not line.startswith("#!"):
+        if line is None or not line.startswith("#!"):
             return None
         interpreter, _, argument = line[2:].strip().partition(" ")
         argument = argument.strip()
         if Path(interpreter).name == "env":
-            found = _found(argument.split()[-1:], path)
+            found = _found(argument.split()[-1:], path, programs)
             if found is None:
                 return None
             argv = (found, *argv)
@@ -92,16 +154,21 @@ def elf_interpreter(path: Path) -> Path | None:
 
 
 def _first_line(path: Path) -> str:
+    """The first line; of a script whose interpreter has too long a path for the kernel, that line as it would be.
+
+    Installers of Python packages then write a shell script, which the interpreter reads as a text in triple quotes.
+    """
     with path.open("rb") as file:
-        return file.read(_FIRST_LINE).partition(b"\n")[0].decode("utf-8", "replace")
+        first, _, rest = file.read(_FIRST_LINE).decode("utf-8", "replace").partition("\n")
+    meant = _MEANT.match(rest) if first.rstrip() == "#!/bin/sh" else None
+    return f"#!{meant['interpreter']}" if meant else first
 
 
-def _found(names: Sequence[str], path: str) -> str | None:
+def _found(names: Sequence[str], path: str, programs: Programs) -> str | None:
     for name in names:
         for home in path.split(":"):
-            candidate = f"{home}/{name}"
-            if os.access(candidate, os.X_OK) and Path(candidate).is_file():
-                return candidate
+            if programs.first_line(f"{home}/{name}") is not None:
+                return f"{home}/{name}"
     return None
 
 

@@ -21,8 +21,9 @@ class Count(BaseModel):
     ``value`` is in user-mode instructions; the times are nanoseconds the events were enabled and really on the
     hardware, summed over ``events``. A backend leaves out what it cannot tell. ``problem`` says why there is no value.
     Only simulators give the rest: ``constant`` is what the same region counted around a loop of no repetitions, already
-    taken out of ``value``; ``processes`` how many processes the region started, whose instructions are not in
-    ``value``; ``threaded`` whether more threads than one were counted.
+    taken out of ``value``; ``parts`` are the loop's halves, (repetitions, instructions) each; ``processes`` how many
+    processes the region started, whose instructions are not in ``value``; ``threaded`` whether more threads than one
+    were counted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,6 +35,7 @@ class Count(BaseModel):
     events: int
     problem: str | None
     constant: int | None = None
+    parts: tuple[tuple[int, int], ...] = ()
     processes: int | None = None
     threaded: bool | None = None
 

@@ -12,29 +12,44 @@ from patchperf.counters.protocol import Backend, Count, Region
 READ_LIMIT = 256 << 20
 
 
-def loop_count(told: Count, regions: Sequence[Region]) -> Count:
+STEADY = 0.01
+"""Largest difference between the calls of a counted loop's halves that goes unsaid."""
+
+
+def loop_count(told: Count, regions: Sequence[Region], repetitions: Sequence[int]) -> Count:
     """The loop's reading, given what the measured process told and the regions counted.
 
-    The process marks two: the same loop with no repetitions, then with all of them. What the first one counts (the
-    marks, the call of the loop) is the constant part of the second.
+    The process marks the loop with no repetitions, then its parts, of ``repetitions`` each. What the first one counts
+    (the marks, the call of the loop) is the constant part of every other.
     """
     if told.problem is not None:
         return told
     if not regions:
         return told.model_copy(update={"problem": "nothing was counted: the program did not run under the emulator"})
-    if len(regions) != 2 or len({region.process for region in regions}) != 1:
-        processes = len({region.process for region in regions})
-        problem = f"{len(regions)} regions of {processes} processes were counted, not 2 of one"
+    processes = len({region.process for region in regions})
+    if len(regions) != 1 + len(repetitions) or processes != 1:
+        problem = f"{len(regions)} regions of {processes} processes were counted, not {1 + len(repetitions)} of one"
         return told.model_copy(update={"problem": problem})
-    empty, loop = regions
+    empty, *loop = regions
+    values = [part.instructions - empty.instructions for part in loop]
+    started = [part.processes for part in loop]
     return told.model_copy(
         update={
-            "value": loop.instructions - empty.instructions,
+            "value": sum(values),
+            "parts": tuple(zip(repetitions, values, strict=True)),
             "constant": empty.instructions,
-            "processes": loop.processes,
-            "threaded": loop.threaded,
+            "processes": None if None in started else sum(filter(None, started)),
+            "threaded": any(part.threaded for part in loop) if loop[0].threaded is not None else None,
         }
     )
+
+
+def drift(count: Count) -> float | None:
+    """By what share a call in the second half of a counted loop takes more than one in the first; None if unknown."""
+    if len(count.parts) != 2 or count.parts[0][1] <= 0:
+        return None
+    (first, early), (second, late) = count.parts
+    return late / second / (early / first) - 1
 
 
 def distrust_simulated(backend: Backend, count: Count) -> str | None:

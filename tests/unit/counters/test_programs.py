@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from patchperf.counters.programs import elf_interpreter, emulated, is_elf, pinned, started_program, write_emulated
+from patchperf.counters.programs import (
+    ELF,
+    HOST,
+    ImagePrograms,
+    elf_interpreter,
+    emulated,
+    is_elf,
+    pinned,
+    started_program,
+    write_emulated,
+)
 
 PYTHON = Path(sys.executable)
 
@@ -35,6 +45,15 @@ def test_a_script_is_its_interpreters_argument(tmp_path, first_line, before):
     assert started == (*(word.format(**names) for word in before), str(one), "-v")
 
 
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_a_script_with_too_long_a_first_line_is_its_interpreters_argument_too(tmp_path, quote):
+    """As installers write it: a shell script that Python reads as a text."""
+    one = script(tmp_path / "run", f"#!/bin/sh\n'''exec' {quote}{PYTHON}{quote} \"$0\" \"$@\"\n' '''")
+    assert HOST.first_line(str(one)) == f"#!{PYTHON}"
+    plain = script(tmp_path / "plain", "#!/bin/sh\nexec true")
+    assert HOST.first_line(str(plain)) == "#!/bin/sh"
+
+
 def test_what_does_not_run_is_not_started(tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
@@ -60,6 +79,22 @@ def test_programs_found_on_path_run_under_the_emulator_and_others_do_not(tmp_pat
     assert sorted(path.name for path in folder.iterdir()) == ["python", "python3", "runner"]
     done = subprocess.run([folder / "runner", "a b"], capture_output=True, text=True, check=True)
     assert done.stdout == f"emulated -x {ours}/bin/python {ours}/bin/runner a b\n"
+
+
+def test_programs_of_an_image_are_known_from_what_was_found_in_it(tmp_path):
+    found = {
+        "/opt/env/bin": {"python": ELF, "runner": "#!/opt/env/bin/python", "lost": "#!/elsewhere/python", "other": ""},
+        "/usr/bin": {"python3": ELF, "env": ELF, "tool": ELF, "test": "#!/usr/bin/env python"},
+    }
+    programs = ImagePrograms(found, (Path("/opt/env"),))
+    path = "/opt/env/bin:/nowhere:/usr/bin"
+    write_emulated(tmp_path / "programs", ["qemu"], path, [], programs)
+    assert sorted(path.name for path in (tmp_path / "programs").iterdir()) == ["python", "python3", "runner"]
+    told = (tmp_path / "programs" / "runner").read_text()
+    assert told == '#!/bin/sh\nexec qemu /opt/env/bin/python /opt/env/bin/runner "$@"\n'
+    assert started_program(("/usr/bin/test",), path, programs) == ("/opt/env/bin/python", "/usr/bin/test")
+    assert emulated(("/usr/bin/tool", "-v"), ("qemu",), programs) == ("qemu", "/usr/bin/tool", "-v")
+    assert emulated((str(PYTHON), "-v"), ("qemu",), programs) == (str(PYTHON), "-v")
 
 
 def test_an_absolute_elf_program_gets_the_emulator_in_front():

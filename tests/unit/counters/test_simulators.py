@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from emulated_runs import BARE, BODIES, EMPTY
+from emulated_runs import BARE, BODIES, EMPTY, MIXED
 
 from patchperf.counters import callgrind, qemu
 from patchperf.counters.preflight import COUNTERS
 from patchperf.counters.protocol import Region, Simulator
 from patchperf.errors import MachineError
 
-MIXED = BODIES["dictionaries"]
 THREADED = """
 import threading
 def work():
@@ -56,8 +55,8 @@ for offset in (0, mmap.PAGESIZE - 8):
 
 
 def test_equal_runs_count_the_same(emulated):
-    """But for some twenty instructions: a clock's value can have one digit more."""
-    counts = [emulated.count(MIXED, 400) for _ in range(5)]
+    """But for some hundred instructions: a clock's value can have one digit more."""
+    counts = [emulated.count(MIXED, 2000) for _ in range(5)]
     assert max(counts) <= min(counts) * (1 + 5e-6)
 
 
@@ -74,10 +73,19 @@ def test_the_loop_costs_little_more_than_a_bare_one(emulated):
 
 
 @pytest.mark.parametrize("body", sorted(BODIES))
-def test_qemu_and_callgrind_agree_on_bodies_with_small_allocations(emulate, body):
-    """Making classes allocates more than the others: where free blocks lie moves it by up to 0.3 %."""
-    counts = [emulate(backend).known(BODIES[body], 100) for backend in ("qemu", "callgrind")]
-    assert counts[0] == pytest.approx(counts[1], rel=0.003 if body == "classes" else 0.001)
+def test_qemu_and_callgrind_agree_on_pure_python(emulate, body):
+    """The least of up to ten layouts.
+
+    An object that happens to be alone in its pool makes every call dearer, by 0.7 % for the generator of one body. In
+    which layout that happens is chance, and the marks of the two simulators allocate different things before.
+    """
+    qemu, callgrind = ([emulate(backend).count(BODIES[body], 100, layout=0)] for backend in ("qemu", "callgrind"))
+    for layout in range(1, 10):
+        if min(qemu) == pytest.approx(min(callgrind), rel=0.001):
+            break
+        qemu.append(emulate("qemu").count(BODIES[body], 100, layout=layout))
+        callgrind.append(emulate("callgrind").count(BODIES[body], 100, layout=layout))
+    assert min(qemu) == pytest.approx(min(callgrind), rel=0.001)
 
 
 def test_an_instruction_across_two_pages_counts_once(emulated):
