@@ -8,12 +8,16 @@
     token      echoed in the line (optional)
     socket     name of a socket beside ``out`` to connect to when done (optional): so the kernel tells the other side
                which process this is, in its own numbering
+    attended   whether somebody answers there, having looked at this process: wait for that (optional)
     marker     probe, lines: what the two marker lines carry, see ``_mark``
     progress   probe, lines: file that becomes one byte longer before each call (optional)
     calls      forked: how many calls to make, each in a child process of its own
     trial_seconds              trial, calibrate: batches double until one takes this long
     min_seconds, max_seconds   calibrate: the window of the loop
     repetitions                replicate: length of the loop
+    collector                  trial, calibrate, replicate: what becomes of the garbage collector after the warm-up,
+                               "collected" (once, right away), "off" (collected, and off from there on), anything else
+                               leaves it as it is (optional)
     counter, counter_folder    replicate: "none", "perf", "cirron", or under an emulator its name, "qemu" or
                                "callgrind"; and the folder cirron was prepared in
 
@@ -54,6 +58,7 @@ TEXT_LIMIT = 300
 ARGUMENT_LIMIT = 200
 CALIBRATION_PART = 4
 LINE_MARKS = 100000
+ATTENDED_SECONDS = 60
 WRAPPER = "<patchperf call>"
 
 
@@ -342,7 +347,8 @@ class _Run:
         self.record["after"] = self.record["after"] or _snapshot()
         self.record["harness_ns"] = self._harness_ns()
         if self.spec.get("socket"):
-            self.record["announced"] = _announce(os.path.dirname(self.spec["out"]), self.spec["socket"])
+            folder, attended = os.path.dirname(self.spec["out"]), self.spec.get("attended")
+            self.record["announced"] = _announce(folder, self.spec["socket"], attended)
         _append(self.spec["out"], self.record)
         return False
 
@@ -414,8 +420,8 @@ def _raised(error, trace, file):
     return {"place": place, "test_line": line, "errno": errno.errorcode.get(number)}
 
 
-def _announce(folder, name):
-    """Connect to a socket and let go; None, or why that failed."""
+def _announce(folder, name, attended):
+    """Connect to a socket, wait until the other side lets go if it is attended; None, or why that failed."""
     import _socket  # noqa: PLC0415  (the class that test suites do not replace)
 
     descriptor = None
@@ -423,6 +429,9 @@ def _announce(folder, name):
     try:
         descriptor = _System.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         connection.connect("/proc/self/fd/{}/{}".format(descriptor, name))
+        if attended:
+            connection.settimeout(ATTENDED_SECONDS)
+            connection.recv(1)
     except OSError as problem:
         return _describe(problem)
     else:
@@ -647,9 +656,28 @@ def _forked(spec, record):
 def _trial(spec, record):
     for step in _warm_up(spec, record):
         yield step
-    record["before"] = _snapshot()
-    for step in _batches(spec, record):
-        yield step
+    with _Collector(spec.get("collector")):
+        record["before"] = _snapshot()
+        for step in _batches(spec, record):
+            yield step
+
+
+class _Collector:
+    """The garbage collector while a loop is measured; it is as before afterwards."""
+
+    def __init__(self, policy):
+        self.collects = policy in ("collected", "off")
+        self.switches = policy == "off" and gc.isenabled()
+
+    def __enter__(self):
+        if self.collects:
+            gc.collect()
+        if self.switches:
+            gc.disable()
+
+    def __exit__(self, *_):
+        if self.switches:
+            gc.enable()
 
 
 def _batches(spec, record):
@@ -676,12 +704,13 @@ def _calibrate(spec, record):
     low, high = spec["min_seconds"], spec["max_seconds"]
     timed = []
     count = first_count(record["seconds_per_repetition"], low, high)
-    while count is not None:
-        step = _Step("calibrate", part_of(count))
-        yield step
-        timed.append((count, step.ns / 1e9 * count / step.count))
-        record["steps"].append([step.count, step.ns])
-        count = next_count(timed, low, high)
+    with _Collector(spec.get("collector")):
+        while count is not None:
+            step = _Step("calibrate", part_of(count))
+            yield step
+            timed.append((count, step.ns / 1e9 * count / step.count))
+            record["steps"].append([step.count, step.ns])
+            count = next_count(timed, low, high)
     record["repetitions"] = settled_count(timed, low, high)
     record["wall_ns"] = [round(seconds * 1e9) for count, seconds in timed if count == record["repetitions"]][-1]
 
@@ -731,17 +760,29 @@ def _replicate(spec, record):
     try:
         for step in _warm_up(spec, record):
             yield step
-        record["before"] = _snapshot()
-        if counter.marks:
-            yield _Step("empty", 0, begin=counter.start, end=counter.stop)
-        step = _Step("loop", spec["repetitions"], begin=counter.start, end=counter.stop)
-        yield step
-        record["after"] = _snapshot()
+        with _Collector(spec.get("collector")):
+            record["before"] = _snapshot()
+            if counter.marks:
+                yield _Step("empty", 0, begin=counter.start, end=counter.stop)
+            steps = [
+                _Step("loop", count, begin=counter.start, end=counter.stop)
+                for count in parts_of(spec["repetitions"], counter.marks)
+            ]
+            for step in steps:
+                yield step
+            record["after"] = _snapshot()
         record["children"] = None if children is None else _children() - children
         record["counter"] = counter.reading()
-        record["repetitions"], record["wall_ns"] = step.started, step.ns
+        record["steps"] = [[step.started, step.ns] for step in steps]
+        record["repetitions"] = sum(step.started for step in steps)
+        record["wall_ns"] = sum(step.ns for step in steps)
     finally:
         counter.close()
+
+
+def parts_of(count, marks):
+    """How a loop is divided: in halves where each part is counted by itself, which tells whether calls are alike."""
+    return [count // 2, count - count // 2] if marks and count > 1 else [count]
 
 
 def _again(spec, record):
@@ -840,6 +881,7 @@ def _snapshot():
         "gc_counts": list(gc.get_count()) if hasattr(gc, "get_count") else None,
         "gc_collections": [stat["collections"] for stat in gc.get_stats()] if hasattr(gc, "get_stats") else None,
         "cpus_allowed": _status("Cpus_allowed_list"),
+        "mems_allowed": _status("Mems_allowed_list"),
         "cgroup": (_read("/proc/self/cgroup") or "").strip() or None,
         "steal_seconds": _steal_seconds(),
         "frequency_khz": _frequency_khz(),

@@ -38,6 +38,24 @@ class Window(BaseModel):
         return "inside" if seconds <= self.max_seconds else "above"
 
 
+class CountingWindow(BaseModel):
+    """How long a counted loop is to take under an emulator, in seconds, start and warm-up aside.
+
+    A loop whose calls all count alike takes ``min_seconds``, any other one is lengthened up to ``max_seconds``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_seconds: PositiveFloat = 2.0
+    max_seconds: PositiveFloat = 8.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> CountingWindow:
+        if self.max_seconds < self.min_seconds:
+            raise ValueError(f"max_seconds ({self.max_seconds:g}) must not be below min_seconds ({self.min_seconds:g})")
+        return self
+
+
 def fastest(seconds_per_repetition: Mapping[str, float]) -> str:
     """The solution with the shortest repetition; of equal ones the first by name."""
     return min(sorted(seconds_per_repetition), key=seconds_per_repetition.__getitem__)
@@ -52,6 +70,12 @@ def beyond(seconds_per_repetition: Mapping[str, float], repetitions: int, timeou
 def counted(seconds_per_repetition: float, repetitions: int, seconds: float) -> int:
     """Repetitions of the loop under an emulator that take about ``seconds``; at least 1, at most N of the native loop.
 
-    A count is linear in the repetitions, so few tell as much as many.
+    Where calls are alike, a count is linear in the repetitions, so few tell as much as many.
     """
     return max(1, min(repetitions, int(seconds / seconds_per_repetition)))
+
+
+def lengthened(count: int, seconds_per_repetition: float, repetitions: int, seconds: float) -> int | None:
+    """Twice as many counted repetitions, at most N and at most what takes ``seconds``; None if that is not more."""
+    longer = min(2 * count, counted(seconds_per_repetition, repetitions, seconds))
+    return longer if longer > count else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchperf.counters.protocol import Backend, Count
+from patchperf.counters.readings import STEADY, drift
 from patchperf.measure.self_report import SelfReport
 
 KERNEL_SHARE = 0.01
@@ -21,10 +22,11 @@ def not_covered(
     backend: Backend,
     count: Count | None,
     report: SelfReport,
-    native: SelfReport | None,
+    kernel: float | None,
     lacking: Sequence[str],
     *,
     own_pids: bool,
+    scaled: bool,
 ) -> str:
     """What a count leaves out of the loop, each "code" or "code:detail", joined by "; "; empty if nothing is known.
 
@@ -32,17 +34,20 @@ def not_covered(
     - *threads:n*: the process had n threads (no n: it started some), and one of them was counted;
     - *kernel:p*: p percent of the loop's processor time passed in the kernel, where no instruction is counted;
     - *vectors:a,b*: vector extensions that the machine has and the emulated processor has not, so that libraries may
-      have taken another path than they do natively.
+      have taken another path than they do natively;
+    - *unsteady:p*: the calls in the two halves of what was counted differ by p percent (no p: only one was counted), so
+      the loop of N calls, to which the count is scaled, may differ from it as well.
 
-    ``report`` is of the process that was counted, ``native`` of one that ran the same loop without an emulator (None if
-    there is none), ``lacking`` are those vector extensions. ``own_pids`` says whether the process had a pid namespace
-    to itself.
+    ``report`` is of the process that was counted, ``kernel`` the kernel's share of the loop's processor time without an
+    emulator (None if unknown), ``lacking`` are those vector extensions. ``own_pids`` says whether the process had a pid
+    namespace to itself, ``scaled`` whether fewer repetitions were counted than the value is for.
     """
     flags = (
         _children(backend, count, report),
         threads(report, own_pids=own_pids) if backend in _WITHOUT_THREADS else "",
-        _kernel(native),
+        "" if kernel is None or kernel < KERNEL_SHARE else f"kernel:{100 * kernel:.0f}",
         f"vectors:{','.join(lacking)}" if lacking else "",
+        _unsteady(count) if scaled and count is not None else "",
     )
     return "; ".join(filter(None, flags))
 
@@ -53,9 +58,11 @@ def _children(backend: Backend, count: Count | None, report: SelfReport) -> str:
     return "children" if backend not in _WITH_CHILDREN and children(report) else ""
 
 
-def _kernel(native: SelfReport | None) -> str:
-    share = None if native is None else kernel_share(native)
-    return "" if share is None or share < KERNEL_SHARE else f"kernel:{100 * share:.0f}"
+def _unsteady(count: Count) -> str:
+    moved = drift(count)
+    if moved is None:
+        return "unsteady"
+    return "" if abs(moved) <= STEADY else f"unsteady:{100 * abs(moved):.1f}"
 
 
 def children(report: SelfReport) -> bool:
@@ -78,10 +85,8 @@ def threads(report: SelfReport, *, own_pids: bool) -> str:
     return "threads" if after.last_task != before.last_task else ""
 
 
-def kernel_share(report: SelfReport) -> float | None:
-    """Share of the loop's processor time that was spent in the kernel; None where that is too short to tell."""
-    if report.before is None:
+def kernel_share(user_seconds: float | None, system_seconds: float | None) -> float | None:
+    """Share of a loop's processor time that was spent in the kernel; None where that is too short to tell."""
+    if user_seconds is None or system_seconds is None or user_seconds + system_seconds < KERNEL_SECONDS:
         return None
-    system = report.after.system_seconds - report.before.system_seconds
-    user = report.after.user_seconds - report.before.user_seconds
-    return system / (system + user) if system + user >= KERNEL_SECONDS else None
+    return system_seconds / (system_seconds + user_seconds)

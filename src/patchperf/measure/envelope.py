@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 POOLS = (
     "BLIS_NUM_THREADS",
     "GOTO_NUM_THREADS",
@@ -22,11 +20,6 @@ POOLS = (
 """Variables by which libraries and test runners are told how many threads or processes to start."""
 
 _LOCALE = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-
-
-def pool_size(group_cores: int) -> int:
-    """How many threads a pool may have: the CPUs that this process may use, at most the cores of a core group."""
-    return min(group_cores, len(os.sched_getaffinity(0)))
 
 
 def fixed_variables(pool: int) -> dict[str, str]:

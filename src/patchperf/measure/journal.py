@@ -1,4 +1,4 @@
-"""The journal of one case: every process that was run, appended and on disk before the next one starts."""
+"""The journal of one pass over a case: every process that was run, on disk before the next one starts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from patchperf.counters.protocol import Emulation
 from patchperf.errors import InputError, MachineError
+from patchperf.measure.conditions import Conditions
 from patchperf.measure.self_report import Process, SelfReport, process_of
 
 Stage = Literal["trial", "calibration", "warming", "replicate", "counting-trial", "counting"]
+EMULATED = frozenset({"counting-trial", "counting"})
+"""Stages whose processes run under an emulator."""
 
 
 class Entry(BaseModel):
     """One process of a case: what it was for, how it ended, what it reported, and why it is void, if it is.
 
     A "replicate" is measured natively; where the counter is a simulator, its counts come from "counting", the same
-    replicate under the emulator with fewer repetitions; ``emulation`` says which that was. Their number comes from a
-    "counting-trial".
+    replicate under the emulator with fewer repetitions; ``emulation`` says which that was. Their number comes from
+    "counting-trial"s. These two are in a journal of their own.
 
     ``digest`` is the case's. ``replicate``, ``order``, ``padding`` are those of the schedule's slot (None outside
     rounds). ``pid`` is this host's number of the process that reported, None where the kernel cannot tell. ``seconds``
@@ -53,6 +56,7 @@ class Entry(BaseModel):
     pid: int | None
     confinement: str
     isolation: str
+    conditions: Conditions | None
     host: str
     emulation: Emulation | None
     void: str | None
@@ -63,6 +67,10 @@ class Entry(BaseModel):
     def process(self) -> Process | None:
         """Which process reported, if one did."""
         return None if self.report is None else process_of(self.report, self.pid)
+
+    def dropped(self, reason: str) -> Entry:
+        """The entry as it stands where its solution was dropped for a reason: void, whatever it was before."""
+        return self if self.void is not None else self.model_copy(update={"void": f"dropped: {reason}"})
 
 
 class Journal:

@@ -10,8 +10,12 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from patchperf.counters.protocol import Backend
-from patchperf.measure.calibration import Window, WindowPosition
-from patchperf.measure.coverage import not_covered
+from patchperf.isolation.verification import Seen
+from patchperf.measure.calibration import WindowPosition
+from patchperf.measure.case import CasePlan
+from patchperf.measure.collector import Collector
+from patchperf.measure.conditions import Conditions
+from patchperf.measure.coverage import kernel_share, not_covered
 from patchperf.measure.journal import Entry
 from patchperf.measure.self_report import SelfReport, Snapshot
 
@@ -36,6 +40,12 @@ class Record(BaseModel):
     ``emulator`` and ``emulated_cpu`` are set, ``counted_repetitions`` were run, and ``value`` is scaled from these to
     ``repetitions``, less ``count_constant`` (what the same loop counts with no repetitions). ``not_covered`` says what
     a count leaves out of the loop, see ``coverage``.
+
+    Where something is promised about its CPUs (``isolation`` is not "none"), a native replicate's row has what the host
+    saw of its process when it had reported: ``core_group``, ``host_cgroup``, state of its ``partition``, limits
+    ``memory_max`` and ``swap_max`` (bytes, or "max"); and over its life: seconds that the CPUs to stay idle were busy,
+    and that a hypervisor took from those in use; how often these were ``throttled``. ``cpus_allowed``,
+    ``mems_allowed`` and ``cgroup`` are always the process's own words.
 
     Seconds: ``process`` is the whole process; within it ``startup`` up to the call of the test, ``warmup``, ``loop``
     and ``harness`` (what our module in it took); ``host`` is what passed on our side since the process before.
@@ -68,6 +78,7 @@ class Record(BaseModel):
     hash_seed: int
     layout: int
     padding_bytes: int
+    garbage_collector: Collector
     environment_bytes: int | None
     environment_crc32: int | None
     arguments_bytes: int | None
@@ -82,7 +93,16 @@ class Record(BaseModel):
     confinement: str
     isolation: str
     cpus_allowed: str | None
+    mems_allowed: str | None
     cgroup: str | None
+    core_group: int | None
+    host_cgroup: str | None
+    partition: str | None
+    memory_max: str | None
+    swap_max: str | None
+    sibling_busy_seconds: float | None
+    group_steal_seconds: float | None
+    throttled: int | None
     counter_enabled_ns: int | None
     counter_running_ns: int | None
     counter_events: int | None
@@ -137,32 +157,41 @@ def to_frame(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(DTYPES), dtype=object).astype(DTYPES)
 
 
-def records_of(
-    entry: Entry,
-    *,
-    instance_id: str,
-    sources: tuple[str, ...],
-    tree_digest: str,
-    window: Window,
-    anchor: str,
-    backend: Backend,
-    clock: str,
-    repetitions: int,
-    native: SelfReport | None = None,
-) -> list[Record]:
-    """The rows of one process, void ones too.
-
-    Of a replicate: wall time, and instructions if a counter read along. Of a counting: instructions alone, for
-    ``repetitions`` of the loop; ``native`` is the report of the same replicate without an emulator.
-    """
+def records_of(entry: Entry, *, plan: CasePlan, anchor: str, clock: str) -> list[Record]:
+    """The rows of a native replicate, also a void one: wall time, and instructions if a counter read along."""
     report = entry.report
     wall_ns = report.wall_ns if report else None
-    told_pid = report.pid if report else None
-    counting = entry.stage == "counting"
+    backend = "none" if plan.emulated else plan.counter.backend
+    repetitions = entry.repetitions or 0
     common = {
-        "instance_id": instance_id,
+        **_common(entry, plan, anchor, repetitions),
+        "window_position": None if wall_ns is None else plan.window.position(wall_ns / 1e9),
+    }
+    rows: list[dict[str, Any]] = [_UNCOUNTED | {"metric": "wall_ns", "value": wall_ns, "backend": clock}]
+    if backend != "none":
+        loop = _differences(report.before if report else None, report.after if report else None)
+        kernel = kernel_share(loop["user_seconds"], loop["system_seconds"])
+        rows.append({"metric": "instructions", "backend": backend, **_counted(entry, backend, repetitions, kernel)})
+    return [Record.model_validate(common | row) for row in rows]
+
+
+def count_of(entry: Entry, *, plan: CasePlan, anchor: str, repetitions: int, kernel: float | None) -> Record:
+    """The row of a counting under an emulator, also a void one, for ``repetitions`` of the loop.
+
+    ``kernel`` is the kernel's share of the same replicate's processor time without an emulator, None if unknown.
+    """
+    backend = plan.counter.backend
+    row = {"metric": "instructions", "backend": backend, **_counted(entry, backend, repetitions, kernel)}
+    return Record.model_validate({**_common(entry, plan, anchor, repetitions), "window_position": None, **row})
+
+
+def _common(entry: Entry, plan: CasePlan, anchor: str, repetitions: int) -> dict[str, Any]:
+    told_pid = entry.report.pid if entry.report else None
+    solution = next(one for one in plan.solutions if one.id == entry.solution)
+    return {
+        "instance_id": plan.instance_id,
         "solution": entry.solution,
-        "sources": sources,
+        "sources": solution.sources,
         "replicate": entry.replicate,
         "order": entry.order,
         "attempt": entry.attempt,
@@ -170,31 +199,26 @@ def records_of(
         "void": entry.void is not None,
         "reason": entry.void or "",
         "anchor": entry.solution == anchor,
-        "window_min_seconds": window.min_seconds,
-        "window_max_seconds": window.max_seconds,
-        "window_position": None if wall_ns is None or counting else window.position(wall_ns / 1e9),
+        "window_min_seconds": plan.window.min_seconds,
+        "window_max_seconds": plan.window.max_seconds,
         "hash_seed": entry.hash_seed,
         "layout": entry.replicate,
         "padding_bytes": entry.padding,
+        "garbage_collector": plan.garbage_collector,
         "host": entry.host,
         "confinement": entry.confinement,
         "isolation": entry.isolation,
+        **_ground(entry.conditions),
         "pid": entry.pid if entry.pid is not None else told_pid,
         "namespace_pid": told_pid,
         "process_seconds": entry.seconds,
         "host_seconds": entry.host_seconds,
         "peak_memory_mb": entry.peak_memory_mb,
         "case_digest": entry.digest,
-        "tree_digest": tree_digest,
+        "tree_digest": solution.tree_digest,
         "started_at": entry.started_at,
-        **_conditions(report),
+        **_conditions(entry.report),
     }
-    rows: list[dict[str, Any]] = []
-    if not counting:
-        rows.append(_UNCOUNTED | {"metric": "wall_ns", "value": wall_ns, "backend": clock})
-    if backend != "none":
-        rows.append({"metric": "instructions", "backend": backend, **_counted(entry, backend, repetitions, native)})
-    return [Record.model_validate(common | row) for row in rows]
 
 
 _UNCOUNTED: dict[str, Any] = {
@@ -206,7 +230,7 @@ _UNCOUNTED: dict[str, Any] = {
 }
 
 
-def _counted(entry: Entry, backend: Backend, repetitions: int, native: SelfReport | None) -> dict[str, Any]:
+def _counted(entry: Entry, backend: Backend, repetitions: int, kernel: float | None) -> dict[str, Any]:
     """The columns of a count: its value for all repetitions, and how it came about."""
     report, emulation = entry.report, entry.emulation
     count = report.counter if report else None
@@ -217,20 +241,33 @@ def _counted(entry: Entry, backend: Backend, repetitions: int, native: SelfRepor
         "count_constant": count.constant if count else None,
         "emulator": emulation.emulator if emulation else None,
         "emulated_cpu": emulation.cpu if emulation else None,
-        "not_covered": _left_out(entry, report, backend, native) if report else "",
+        "not_covered": not_covered(
+            backend,
+            count,
+            report,
+            kernel,
+            emulation.lacking if emulation else (),
+            own_pids=entry.pid is not None and entry.pid != report.pid,
+            scaled=entry.repetitions != repetitions,
+        )
+        if report
+        else "",
     }
 
 
-def _left_out(entry: Entry, report: SelfReport, backend: Backend, native: SelfReport | None) -> str:
-    emulation = entry.emulation
-    return not_covered(
-        backend,
-        report.counter,
-        report,
-        native if emulation else report,
-        emulation.lacking if emulation else (),
-        own_pids=entry.pid is not None and entry.pid != report.pid,
-    )
+def _ground(conditions: Conditions | None) -> dict[str, Any]:
+    """What the host saw of the process and around it; all None where nothing was promised."""
+    seen = Seen() if conditions is None else conditions.seen
+    return {
+        "core_group": conditions.core_group if conditions else None,
+        "host_cgroup": seen.cgroup,
+        "partition": seen.partition,
+        "memory_max": seen.memory_max,
+        "swap_max": seen.swap_max,
+        "sibling_busy_seconds": conditions.sibling_busy_seconds if conditions else None,
+        "group_steal_seconds": conditions.steal_seconds if conditions else None,
+        "throttled": conditions.throttled if conditions else None,
+    }
 
 
 def _conditions(report: SelfReport | None) -> dict[str, Any]:
@@ -283,6 +320,7 @@ def _differences(before: Snapshot | None, after: Snapshot | None) -> dict[str, A
         "threads": after.threads if after else None,
         "gc_collections": _minus(_collections(after), _collections(before)),
         "cpus_allowed": after.cpus_allowed if after else None,
+        "mems_allowed": after.mems_allowed if after else None,
         "cgroup": cgroup.replace("\n", ";") if cgroup else None,
     }
 

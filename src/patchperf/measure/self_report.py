@@ -48,6 +48,7 @@ class Snapshot(_Part):
     gc_counts: tuple[int, ...] | None
     gc_collections: tuple[int, ...] | None
     cpus_allowed: str | None
+    mems_allowed: str | None
     cgroup: str | None
     steal_seconds: float | None
     frequency_khz: int | None
@@ -57,7 +58,8 @@ class SelfReport(_Part):
     """One invocation of the measured test.
 
     ``wall_ns`` is of the loop of ``repetitions`` alone (of the last batch in a trial); ``batches`` and ``steps`` are
-    (count, nanoseconds) of a trial and of a calibration, which runs a quarter of the count it times; ``start_ticks``
+    (count, nanoseconds) of a trial, and of a calibration, which runs a quarter of the count it times, or of the parts
+    of a replicate's loop, which is one unless it runs under an emulator; ``start_ticks``
     is the process's start in clock ticks since boot; ``startup_seconds`` lie between that and the call of the test;
     ``first_call_import_ns`` is what the first call took to import modules that were not there yet;
     ``harness_ns`` is what the in-process module itself took. ``announced`` says why the process could not tell the

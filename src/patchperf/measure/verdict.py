@@ -47,7 +47,8 @@ def judge(
     """
     report = parse_report(results[0]) if len(results) == 1 else None
     if regions is not None and isinstance(report, SelfReport) and report.counter is not None:
-        report = report.model_copy(update={"counter": loop_count(report.counter, regions)})
+        repetitions = [count for count, _ in report.steps]
+        report = report.model_copy(update={"counter": loop_count(report.counter, regions, repetitions)})
     kept = report if isinstance(report, SelfReport) else None
     if completed.ended != "exit":
         return kept, f"{completed.ended}: stopped after {completed.seconds:.1f} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import mmap
 import subprocess
 import sys
@@ -211,6 +212,7 @@ def test_cirron_values_come_back_with_the_time_its_events_ran(module, stand_in):
     counter = module.open_counter("cirron", stand_in(group=events.descriptors[0]))
     events.start()
     touch_pages()
+    events.stop()
     counter.start()
     counter.stop()
     assert counter.reading() == {
@@ -249,8 +251,9 @@ def test_marks_do_nothing_where_no_emulator_sees_them(tools):
     assert len(calls) == 3 + 4
 
 
-def test_marks_enclose_an_empty_loop_and_then_the_whole_one(tools):
-    module = tools.load(mode="replicate", repetitions=4, counter="qemu")
+@pytest.mark.parametrize(("repetitions", "halves"), [(1, [1]), (4, [2, 2]), (5, [2, 3])])
+def test_marks_enclose_an_empty_loop_and_then_both_halves_of_the_whole_one(tools, repetitions, halves):
+    module = tools.load(mode="replicate", repetitions=repetitions, counter="qemu")
     seen: list[str] = []
 
     class Marks(module.QemuMarks):  # type: ignore[name-defined,misc]
@@ -262,7 +265,41 @@ def test_marks_enclose_an_empty_loop_and_then_the_whole_one(tools):
 
     module._COUNTERS["qemu"] = lambda _: Marks()
     module.measured(lambda: seen.append("call"))()
-    assert seen == ["call"] * 3 + ["begin", "end", "begin"] + ["call"] * 4 + ["end"]
+    marked = [word for half in halves for word in ("begin", *["call"] * half, "end")]
+    assert seen == ["call"] * 3 + ["begin", "end"] + marked
+    assert tools.record["repetitions"] == repetitions
+    assert [count for count, _ in tools.record["steps"]] == halves
+
+
+@pytest.mark.parametrize("mode", ["trial", "calibrate", "replicate"])
+@pytest.mark.parametrize(
+    ("policy", "collections", "on"),
+    [("untouched", 0, True), (None, 0, True), ("collected", 1, True), ("off", 1, False)],
+)
+def test_the_collector_is_treated_as_asked_after_the_warm_up_and_as_before_in_the_end(
+    tools, mode, policy, collections, on
+):
+    """The full collections that our module asks for are seen by a hook of the collector's."""
+    seen, asked = [], []
+
+    def notice(phase: str, told: dict[str, int]) -> None:
+        if phase == "start" and told["generation"] == 2 and sys._getframe(1).f_globals["__name__"] != __name__:
+            asked.append(len(seen))
+
+    gc.callbacks.append(notice)
+    try:
+        windows = {"trial_seconds": 1e-9, "min_seconds": 1e-9, "max_seconds": 1.0}
+        tools.measured(
+            lambda: seen.append(gc.isenabled()), mode=mode, repetitions=3, counter="none", collector=policy, **windows
+        )()
+    finally:
+        gc.callbacks.remove(notice)
+    passes = 2 if mode == "calibrate" else 1
+    assert len(asked) == collections * passes
+    assert seen[:3] == [True] * 3
+    assert set(seen[3:]) == {on}
+    assert gc.isenabled()
+    assert tools.record["failed"] is None
 
 
 def test_callgrind_is_missed_where_it_does_not_run(tools):

@@ -4,6 +4,7 @@ import ast
 import asyncio
 import gc
 import inspect
+import mmap
 import os
 import socket
 import struct
@@ -361,8 +362,12 @@ def test_a_process_describes_itself(tools):
 
 
 def test_page_faults_and_switches_of_the_loop_are_told(tools):
-    kept = []
-    body = tools.measured(lambda: (kept.append(b"\1" * (1 << 20)), time.sleep(0.0001)), **REPLICATE)
+    def touch_fresh_memory() -> None:
+        with mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE) as memory:
+            memory[:] = b"\1" * (1 << 20)
+        time.sleep(0.0001)
+
+    body = tools.measured(touch_fresh_memory, **REPLICATE)
     body()
     before, after = tools.record["before"], tools.record["after"]
     assert after["minor_faults"] - before["minor_faults"] >= 50 * 256 / 2

@@ -19,10 +19,12 @@ from small_cases import DIGEST, FAST, PYTEST_FILE, SLOW, UNITTEST_FILE, plan, so
 
 from patchperf.errors import InputError
 from patchperf.measure.calibration import Window
-from patchperf.measure.case import CasePlan, CaseResult, Progress, UnmeasurableError, measure_case
+from patchperf.measure.case import CasePlan, Progress
 from patchperf.measure.envelope import fixed_variables
 from patchperf.measure.journal import Entry, read_journal
+from patchperf.measure.native import measure_case
 from patchperf.measure.records import Record
+from patchperf.measure.result import CaseResult, UnmeasurableError
 from patchperf.measure.schedule import environment, order, padding
 from patchperf.sandbox.namespaces import HOME, TMPDIR
 from patchperf.sandbox.processes import Processes
@@ -341,7 +343,7 @@ import sys
 from pathlib import Path
 from small_cases import FAST, SLOW, plan, solution
 from patchperf.config import SandboxSettings
-from patchperf.measure.case import measure_case
+from patchperf.measure.native import measure_case
 from patchperf.sandbox.local import local_sandbox
 from patchperf.sandbox.protocol import Limits
 

@@ -6,7 +6,7 @@ import pandas as pd
 from small_cases import plan, solution
 
 from patchperf.measure.calibration import Window
-from patchperf.measure.case import measure_case
+from patchperf.measure.native import measure_case
 from patchperf.measure.records import to_frame
 from patchperf.sandbox.protocol import Limits
 from patchperf.stats.cases import case_statistics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,15 @@ import pytest
 from small_cases import FAST, PYTEST_FILE, SLOW, UNITTEST_FILE, plan, solution
 
 from patchperf.counters.preflight import COUNTERS
-from patchperf.errors import MachineError
-from patchperf.measure.case import CasePlan, measure_case
+from patchperf.errors import InputError, MachineError
+from patchperf.measure.calibration import CountingWindow
+from patchperf.measure.case import CasePlan
+from patchperf.measure.counting import Native, count_case
 from patchperf.measure.journal import read_journal
-from patchperf.sandbox.protocol import Limits
+from patchperf.measure.native import measure_case
+from patchperf.measure.records import Record, to_frame
+from patchperf.measure.result import CaseResult
+from patchperf.sandbox.protocol import Limits, Sandbox
 
 
 def prepared(backend: str, cache: Path) -> dict[str, Any]:
@@ -24,7 +30,16 @@ def prepared(backend: str, cache: Path) -> dict[str, Any]:
         folder = simulator.prepare(cache, Path(sys.executable))
     except MachineError as error:
         pytest.skip(str(error))
-    return {"counter": simulator, "counter_folder": folder, "counting_seconds": 0.05, "replicates": 1, "warmup": 1}
+    window = CountingWindow(min_seconds=0.05, max_seconds=0.05)
+    return {"counter": simulator, "counter_folder": folder, "counting": window, "replicates": 1, "warmup": 1}
+
+
+def both_passes(case: CasePlan, sandbox: Sandbox | None, folder: Path) -> tuple[list[Record], CaseResult]:
+    """The records of the native pass, and what came of the counting one."""
+    wall = measure_case(case, sandbox, Limits(), folder / "journal").records  # type: ignore[arg-type]
+    native = Native.of(to_frame(wall))
+    assert native is not None
+    return wall, count_case(case, native, sandbox, Limits(), folder / "counting")  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module", params=["qemu", "callgrind"])
@@ -41,7 +56,8 @@ def under_qemu(tmp_path_factory):
 def measured(sandbox, simulated, tmp_path_factory):
     folder = tmp_path_factory.mktemp("case")
     case = plan(sandbox.layout, solution(folder, "a", SLOW), solution(folder, "b", FAST), **simulated)
-    return case, measure_case(case, sandbox, Limits(), folder / "journal").records, folder
+    wall, counted = both_passes(case, sandbox, folder)
+    return case, [*wall, *counted.records], folder
 
 
 def test_every_replicate_has_wall_time_and_a_count_of_processes_of_their_own(measured):
@@ -67,11 +83,12 @@ def test_a_count_is_scaled_to_the_repetitions_that_wall_time_is_of(measured):
 def test_the_number_of_counted_repetitions_comes_from_a_trial_under_the_emulator(measured):
     """Of the slowest solution; what is counted then is to take the time that was asked for."""
     case, records, folder = measured
-    entries = read_journal(folder / "journal", case.digest)
-    (trial,) = (entry for entry in entries if entry.stage == "counting-trial")
-    assert (trial.solution, trial.emulation) == ("a", case.counting.emulation)
-    expected = case.counting_seconds / (trial.report.wall_ns / 1e9 / trial.repetitions)
-    assert {record.counted_repetitions for record in records[2:]} == {max(1, int(expected))}
+    entries = read_journal(folder / "counting", case.digest)
+    trials = [entry for entry in entries if entry.stage == "counting-trial"]
+    first, last = trials[0], trials[-1]
+    assert all(trial.solution == "a" and trial.emulation == case.emulated.emulation for trial in trials)
+    expected = case.counting.min_seconds / (first.report.wall_ns / 1e9 / first.repetitions)
+    assert {record.counted_repetitions for record in records[2:]} == {max(1, int(expected))} == {last.repetitions}
 
 
 def test_both_passes_run_with_the_same_seeds_and_layouts(measured):
@@ -86,8 +103,8 @@ def test_the_conditions_of_the_passes_are_kept_apart(measured):
     case, records, _ = measured
     wall, counts = records[:2], records[2:]
     assert {(record.emulator, record.emulated_cpu, record.counted_repetitions) for record in wall} == {(None,) * 3}
-    assert {record.emulator for record in counts} == {case.counting.emulation.emulator}
-    assert {record.emulated_cpu for record in counts} == {case.counting.emulation.cpu}
+    assert {record.emulator for record in counts} == {case.emulated.emulation.emulator}
+    assert {record.emulated_cpu for record in counts} == {case.emulated.emulation.cpu}
     assert {record.window_position for record in counts} == {None}
     for name in ("environment_bytes", "environment_crc32", "arguments_bytes", "arguments_crc32"):
         assert len({getattr(record, name) for record in counts}) == 1
@@ -102,7 +119,53 @@ def test_the_slower_solution_takes_more_instructions(measured):
 
 def test_a_counted_case_is_read_from_its_journal_without_running_anything(measured):
     case, records, folder = measured
-    assert measure_case(case, None, Limits(), folder / "journal").records == records  # type: ignore[arg-type]
+    wall, counted = both_passes(case, None, folder)
+    assert [*wall, *counted.records] == records
+
+
+def test_the_halves_of_a_counted_loop_are_told(measured):
+    case, _, folder = measured
+    for entry in read_journal(folder / "counting", case.digest):
+        if entry.stage == "counting":
+            parts = entry.report.counter.parts
+            half = entry.repetitions // 2
+            assert [count for count, _ in parts] == [count for count in (half, entry.repetitions - half) if count]
+            assert sum(instructions for _, instructions in parts) == entry.report.counter.value
+
+
+def test_a_counter_that_is_no_simulator_has_no_pass_of_its_own(sandbox, tmp_path):
+    case = plan(sandbox.layout, solution(tmp_path, "a", FAST))
+    with pytest.raises(InputError, match="none is no simulator"):
+        both_passes(case, sandbox, tmp_path)
+
+
+CHEAPER = """
+left = [64]
+
+def total(n):
+    left[0] = max(1, left[0] // 2)
+    return sum(number for _ in range(left[0]) for number in range(n)) // left[0]
+"""
+
+
+def test_a_loop_whose_calls_get_cheaper_is_counted_longer_and_flagged(sandbox, under_qemu, tmp_path):
+    """Each of the first six calls takes half of the one before; a window of no width leaves room for none of that."""
+    case = plan(sandbox.layout, solution(tmp_path, "a", CHEAPER), **under_qemu)
+    wide = CountingWindow(min_seconds=0.0001, max_seconds=0.2)
+    for name, window in (("short", CountingWindow(min_seconds=0.0001, max_seconds=0.0001)), ("long", wide)):
+        (tmp_path / name).mkdir()
+        (wall,), counted = both_passes(replace(case, counting=window), sandbox, tmp_path / name)
+        (count,) = counted.records
+        trials = [e for e in read_journal(tmp_path / name / "counting", case.digest) if e.stage == "counting-trial"]
+        if name == "short":
+            assert "unsteady" in count.not_covered
+            short = count.value
+    assert "unsteady" not in count.not_covered
+    numbers = [trial.repetitions for trial in trials]
+    assert numbers[-1] == count.counted_repetitions <= wall.repetitions
+    for earlier, later in itertools.pairwise(numbers[1:]):
+        assert earlier < later <= min(2 * earlier, wall.repetitions)
+    assert count.value < short
 
 
 def as_pytest(case: CasePlan, python: str) -> CasePlan:
@@ -133,9 +196,10 @@ def test_a_command_is_counted_however_it_comes_to_its_python(sandbox, under_qemu
         case = replace(case, argv=("./run",))
     else:
         case = replace(case, argv=("bash", "-c", "cd . && python test_total.py -v"))
-    wall, counted = measure_case(case, sandbox, Limits(), tmp_path / "journal").records
-    assert (wall.reason, counted.reason) == ("", "")
-    assert counted.value > 0
+    (wall,), counted = both_passes(case, sandbox, tmp_path)
+    (count,) = counted.records
+    assert (wall.reason, count.reason) == ("", "")
+    assert count.value > 0
 
 
 LEAVING = """
@@ -156,12 +220,23 @@ def test_a_solution_that_cannot_be_counted_keeps_its_wall_time(sandbox, under_qe
     solutions = solution(tmp_path, "a", FAST), replace(solution(tmp_path, "b", FAST, leaving), required=False)
     case = plan(sandbox.layout, *solutions, attempts=1, **under_qemu)
     case = replace(case, environment={**case.environment, "LC_ALL": "C.UTF-8"})
-    result = measure_case(case, sandbox, Limits(), tmp_path / "journal")
-    assert set(result.uncounted) == {"b"}
+    wall, counted = both_passes(case, sandbox, tmp_path)
+    assert set(counted.dropped) == {"b"}
     # The trial is of the slower solution, which of two so alike is by chance either.
-    assert result.uncounted["b"].reason in {"counting-trial-counter-unreadable", "counting-counter-unreadable"}
-    valid = {(record.solution, record.metric) for record in result.records if not record.void}
+    assert counted.dropped["b"].reason in {"counting-trial-counter-unreadable", "counting-counter-unreadable"}
+    valid = {(record.solution, record.metric) for record in [*wall, *counted.records] if not record.void}
     assert valid == {("a", "wall_ns"), ("a", "instructions"), ("b", "wall_ns")}
-    reasons = [entry.void for entry in read_journal(tmp_path / "journal", case.digest) if entry.void]
+    reasons = [entry.void for entry in read_journal(tmp_path / "counting", case.digest) if entry.void]
     assert len(reasons) == 1
     assert "the program did not run under" in reasons[0]
+
+
+def test_no_solution_is_counted_where_the_required_one_cannot_be(sandbox, under_qemu, tmp_path):
+    leaving = UNITTEST_FILE.replace("import unittest", LEAVING)
+    solutions = solution(tmp_path, "a", FAST), solution(tmp_path, "b", FAST, leaving)
+    case = plan(sandbox.layout, *solutions, attempts=1, **under_qemu)
+    case = replace(case, environment={**case.environment, "LC_ALL": "C.UTF-8"})
+    wall, counted = both_passes(case, sandbox, tmp_path)
+    assert [record.void for record in wall] == [False, False]
+    assert set(counted.dropped) == {"b"}
+    assert all(record.void for record in counted.records)

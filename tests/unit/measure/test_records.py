@@ -1,30 +1,52 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from small_cases import DIGEST
 
+from patchperf.counters.preflight import COUNTERS
 from patchperf.counters.protocol import Count, Emulation
 from patchperf.measure.calibration import Window
-from patchperf.measure.records import Record, records_of, to_frame
+from patchperf.measure.case import CasePlan, Solution
+from patchperf.measure.emulated import Emulated
+from patchperf.measure.records import Record, count_of, records_of, to_frame
+
+EMULATION = Emulation(emulator="qemu-x86_64 7.2", cpu="Haswell-v4", lacking=("avx512",))
+
+
+class EmulatedPlan(CasePlan):
+    """A plan whose simulator is prepared without its programs."""
+
+    @property
+    def emulated(self):
+        return Emulated(self.counter, Path(), EMULATION)
+
+
+def plan(backend="perf", kind=CasePlan) -> CasePlan:
+    return kind(
+        instance_id="x__y-1",
+        digest=DIGEST,
+        solutions=(Solution("a", ("ground_truth", "model"), Path(), "tree"),),
+        argv=(),
+        environment={},
+        passed=lambda _: None,
+        warmup=2,
+        window=Window(min_seconds=4, max_seconds=8),
+        replicates=1,
+        attempts=1,
+        seed=1,
+        timeout=60,
+        counter=COUNTERS[backend],
+    )
 
 
 @pytest.fixture
 def make_records(make_entry):
-    def make(backend="perf", native=None, **changes):
-        return records_of(
-            make_entry(**changes),
-            instance_id="x__y-1",
-            sources=("ground_truth", "model"),
-            tree_digest="tree",
-            window=Window(min_seconds=4, max_seconds=8),
-            anchor="a",
-            backend=backend,
-            clock="perf_counter_ns",
-            repetitions=10,
-            native=native,
-        )
+    def make(backend="perf", **changes):
+        return records_of(make_entry(**changes), plan=plan(backend), anchor="a", clock="perf_counter_ns")
 
     return make
 
@@ -100,15 +122,25 @@ def test_a_table_read_back_has_the_same_values(make_records, tmp_path):
 def counting(make_entry, make_report):
     """The entry of a counting of 5 repetitions, 1,500 instructions each."""
     count = Count(
-        backend="qemu", value=7500, time_enabled_ns=None, time_running_ns=None, events=0, problem=None, constant=3000
+        backend="qemu",
+        value=7500,
+        time_enabled_ns=None,
+        time_running_ns=None,
+        events=0,
+        problem=None,
+        constant=3000,
+        parts=((2, 3000), (3, 4500)),
     )
-    emulation = Emulation(emulator="qemu-x86_64 7.2", cpu="Haswell-v4", lacking=("avx512",))
     report = make_report(counter=count, repetitions=5)
-    return {"stage": "counting", "repetitions": 5, "emulation": emulation, "report": report}
+    return make_entry(stage="counting", repetitions=5, emulation=EMULATION, report=report)
 
 
-def test_a_counting_is_one_row_scaled_to_the_repetitions_of_the_native_loop(make_records, counting):
-    (record,) = make_records(backend="qemu", **counting)
+def counted(entry, kernel=None) -> Record:
+    return count_of(entry, plan=plan("qemu", EmulatedPlan), anchor="a", repetitions=10, kernel=kernel)
+
+
+def test_a_counting_is_one_row_scaled_to_the_repetitions_of_the_native_loop(counting):
+    record = counted(counting)
     assert (record.metric, record.value, record.backend) == ("instructions", 15000, "qemu")
     assert (record.repetitions, record.counted_repetitions, record.count_constant) == (10, 5, 3000)
     assert (record.emulator, record.emulated_cpu) == ("qemu-x86_64 7.2", "Haswell-v4")
@@ -117,12 +149,16 @@ def test_a_counting_is_one_row_scaled_to_the_repetitions_of_the_native_loop(make
 
 
 def test_the_kernels_share_of_an_emulated_loop_is_that_of_its_native_replicate(make_records, make_report, counting):
-    busy = make_report()
-    busy = busy.model_copy(update={"after": busy.after.model_copy(update={"system_seconds": 0.5})})
-    (record,) = make_records(backend="qemu", native=busy, **counting | {"emulation": None})
-    assert record.not_covered == ""
-    (record,) = make_records(backend="qemu", native=busy, **counting)
-    assert record.not_covered == "kernel:20; vectors:avx512"
+    report = make_report()
+    busy = report.model_copy(update={"after": report.after.model_copy(update={"system_seconds": 0.5})})
+    assert counted(counting.model_copy(update={"report": busy})).not_covered == "vectors:avx512; unsteady"
+    assert counted(counting, kernel=0.2).not_covered == "kernel:20; vectors:avx512"
+    assert make_records(report=busy)[1].not_covered == "kernel:20"
+
+
+def test_where_counts_come_from_an_emulator_a_native_replicate_has_wall_time_alone(make_entry):
+    (record,) = records_of(make_entry(), plan=plan("qemu", EmulatedPlan), anchor="a", clock="clock")
+    assert (record.metric, record.value, record.backend) == ("wall_ns", 5e9, "clock")
 
 
 def test_a_last_task_counts_where_the_kernel_shows_the_process_another_number(make_records, make_report):
