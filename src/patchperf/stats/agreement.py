@@ -10,10 +10,12 @@ from patchperf.stats.schema import AGREEMENT, OUTCOMES, checked, typed
 RESOLVED: Outcome = "Resolved"
 UNGRADED: Outcome = "infrastructure failure"
 
+_TEXTS = ("repo", "solution", "link", "note", "f2p", "p2p", "other_dialect", "other_outcome")
+
 
 def outcome_table(outcomes: pd.DataFrame) -> pd.DataFrame:
     """All graded candidates in order of instance and source, with the test counts behind each outcome."""
-    table = checked(outcomes.fillna({"solution": "", "link": "", "note": ""}), OUTCOMES, "outcomes")
+    table = checked(outcomes.fillna(dict.fromkeys(_TEXTS, "")), OUTCOMES, "outcomes")
     return table.sort_values(["instance_id", "source"], ignore_index=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 
 import pandas as pd
 
@@ -19,38 +18,25 @@ def champion_votes(members: pd.DataFrame, solutions: pd.DataFrame, cases: pd.Dat
     for that one might be the fastest. ``cases`` in the result is the number that voted, the sum of the votes.
     Every source of the corpus has a row. Parameters as in ``pair_ratios``.
     """
-    sources_of = members.groupby(["instance_id", "solution"])["source"].agg(list)
     rows = []
     for metric, of_metric in cases.groupby("metric"):
-        fastest = {
-            str(instance): sorted(source for solution in winners for source in sources_of[instance, solution])
-            for instance, winners in _winners(solutions[solutions["metric"] == metric]).items()
-        }
+        winning = _winning(members, solutions[solutions["metric"] == metric])
         for setting in SETTINGS:
-            voting = of_metric[of_metric["instance_id"].isin(fastest)]
-            if setting == "distinguishable":
-                voting = voting[voting["distinguishable"]]
+            voting = of_metric if setting == "full" else of_metric[of_metric["distinguishable"]]
+            voting = voting[voting["instance_id"].isin(winning["instance_id"])]
             counters = backends(voting["backend"]) or backends(of_metric["backend"])
-            shares: dict[str, list[float]] = defaultdict(list)
-            for instance in voting["instance_id"]:
-                for source in fastest[instance]:
-                    shares[source].append(1 / len(fastest[instance]))
-            shared = {
-                "metric": metric,
-                "backend": counters,
-                "setting": setting,
-                "cases": len(voting),
-            }
-            rows += [{**shared, "source": s, "votes": math.fsum(shares[s])} for s in source_order(members["source"])]
+            given = winning[winning["instance_id"].isin(voting["instance_id"])]
+            votes = given.groupby("source")["share"].agg(math.fsum).to_dict()
+            shared = {"metric": metric, "backend": counters, "setting": setting, "cases": len(voting)}
+            rows += [{**shared, "source": s, "votes": votes.get(s, 0.0)} for s in source_order(members["source"])]
     return typed(rows, CHAMPIONS)
 
 
-def _winners(solutions: pd.DataFrame) -> dict[str, list[str]]:
-    """The solutions with a case's smallest mean, for the cases that can vote."""
-    winners = {}
-    for instance, of_case in solutions.groupby("instance_id"):
-        if len(of_case) == 1:
-            winners[str(instance)] = of_case["solution"].tolist()
-        elif of_case["mean"].notna().all():
-            winners[str(instance)] = of_case.loc[of_case["mean"] == of_case["mean"].min(), "solution"].tolist()
-    return winners
+def _winning(members: pd.DataFrame, solutions: pd.DataFrame) -> pd.DataFrame:
+    """The sources of the solutions with a case's smallest mean, for the cases that can vote, each with its share."""
+    means = solutions.groupby("instance_id")["mean"]
+    single = means.transform("size") == 1
+    known = means.transform("count") == means.transform("size")
+    fastest = solutions[single | (known & (solutions["mean"] == means.transform("min")))]
+    winning = fastest[["instance_id", "solution"]].merge(members, on=["instance_id", "solution"])
+    return winning.assign(share=1 / winning.groupby("instance_id")["source"].transform("size"))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
-from patchperf.stats.agreement import RESOLVED
 from patchperf.stats.funnel import CORPUS
+from patchperf.stats.outcome_rates import ALL
 from patchperf.stats.schema import SETTINGS, backends, source_order
 from patchperf.study.instance import GROUND_TRUTH
 
@@ -36,12 +37,15 @@ class DatasetFindings(Record):
 
 
 class SourceFindings(Record):
-    """A source's candidates by outcome; the rate is over all graded instances, whether the source tried them or not."""
+    """A source's candidates by outcome; rates and shares are those of the table outcome_rates."""
 
     source: str
     candidates: int
     outcomes: dict[str, int]
     resolution_rate: float | None
+    regression_rate: float | None
+    no_op_share: float | None
+    regression_share: float | None
     reported: int
     agreeing: int
 
@@ -51,6 +55,7 @@ class SettingFindings(Record):
 
     ``speed`` is a source's geometric mean of its geometric-mean ratios to every other source (below 1: faster than the
     others; the least-squares scale of a matrix of ratios, Crawford and Williams, 1985). Orders run from the best.
+    ``pairs`` counts the distinct pairs of sources with a case, ``pairs_different`` those of p_holm < alpha.
     """
 
     setting: str
@@ -61,10 +66,16 @@ class SettingFindings(Record):
     votes: dict[str, float]
     order_by_votes: list[str]
     mean_gap: float | None
+    pairs: int
+    pairs_different: int
 
 
 class MetricFindings(Record):
-    """One metric's cases; ``median_cv`` is over solutions, ``notes`` counts what the statistics had to decide."""
+    """One metric's cases; ``median_cv`` is over solutions, ``notes`` counts what the statistics had to decide.
+
+    ``distinguishable_q`` counts the cases with q < alpha, the others of its kind those with that test's p < alpha, over
+    the ``tested_over_rounds``; ``welch_and_blocks`` those that both tests call.
+    """
 
     metric: str
     backend: str
@@ -81,6 +92,28 @@ class MetricFindings(Record):
     voids: int
     notes: dict[str, int]
     settings: list[SettingFindings]
+    distinguishable_q: int
+    tested_over_rounds: int
+    distinguishable_blocks: int
+    distinguishable_friedman: int
+    distinguishable_permutation: int
+    welch_and_blocks: int
+    practical: int
+    practical_threshold: float
+    median_slowest_fastest: float | None
+    median_slowest_fastest_distinguishable: float | None
+
+
+class MetricAgreement(Record):
+    """Cases that were tested on two metrics, by which of the two calls them distinguishable."""
+
+    first: str
+    second: str
+    cases: int
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
 
 
 class Finding(Record):
@@ -102,20 +135,25 @@ class Findings(Record):
     datasets: list[DatasetFindings]
     sources: list[SourceFindings]
     metrics: list[MetricFindings]
+    metric_agreement: list[MetricAgreement]
     not_measured: list[str]
     findings: dict[str, Finding]
 
 
 def findings(tables: Mapping[str, pd.DataFrame]) -> Findings:
-    """The findings of one study; ``tables`` are funnel, outcomes, agreement, solutions, cases, speedups, champions."""
+    """The findings of one study.
+
+    ``tables`` are funnel, outcomes, outcome_rates, agreement, solutions, cases, speedups, champions.
+    """
     cases = tables["cases"]
     metrics = [_metric(str(metric), tables) for metric in sorted(cases["metric"].unique())]
-    sources = _sources(tables["outcomes"], tables["agreement"])
+    sources = _sources(tables["outcomes"], tables["outcome_rates"], tables["agreement"])
     return Findings(
         alpha=float(cases["alpha"].iloc[0]) if len(cases) else None,
         datasets=[_dataset(str(dataset), rows) for dataset, rows in tables["funnel"].groupby("dataset")],
         sources=sources,
         metrics=metrics,
+        metric_agreement=[_agreement(cases, first.metric, second.metric) for first, second in combinations(metrics, 2)],
         not_measured=[metric for metric in KNOWN_METRICS if metric not in set(cases["metric"])],
         findings={
             "2.1": _resolution_and_speed(metrics, sources),
@@ -130,15 +168,23 @@ def kendall_tau(first: Mapping[str, float | None], second: Mapping[str, float | 
 
     The ground truth is no model and is left out.
     """
+    return kendall(first, second)["tau"]
+
+
+def kendall(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> dict[str, float | None]:
+    """``kendall_tau`` with its two-sided p (exact without ties) and the number of models.
+
+    Of four models in opposite orders p is 0.083: so few can hardly tell.
+    """
     pairs = [
         (score, other)
         for name, score in sorted(first.items())
         if name != GROUND_TRUTH and score is not None and (other := second.get(name)) is not None
     ]
     if len(pairs) < LEAST_MODELS:
-        return None
-    tau = float(stats.kendalltau(*zip(*pairs, strict=True)).statistic)
-    return None if math.isnan(tau) else tau
+        return {"tau": None, "p": None, "models": len(pairs)}
+    found = stats.kendalltau(*zip(*pairs, strict=True))
+    return {"tau": _number(found.statistic), "p": _number(found.pvalue), "models": len(pairs)}
 
 
 def _dataset(dataset: str, funnel: pd.DataFrame) -> DatasetFindings:
@@ -152,8 +198,8 @@ def _dataset(dataset: str, funnel: pd.DataFrame) -> DatasetFindings:
     )
 
 
-def _sources(outcomes: pd.DataFrame, agreement: pd.DataFrame) -> list[SourceFindings]:
-    instances = outcomes["instance_id"].nunique()
+def _sources(outcomes: pd.DataFrame, rates: pd.DataFrame, agreement: pd.DataFrame) -> list[SourceFindings]:
+    overall = rates[rates["repo"] == ALL].set_index("source")
     found = []
     for source in source_order(outcomes["source"]):
         of_source = outcomes[outcomes["source"] == source]
@@ -166,7 +212,10 @@ def _sources(outcomes: pd.DataFrame, agreement: pd.DataFrame) -> list[SourceFind
                 source=source,
                 candidates=len(of_source),
                 outcomes=counts,
-                resolution_rate=counts.get(RESOLVED, 0) / instances,
+                resolution_rate=_number(overall["resolved_rate"].get(source)),
+                regression_rate=_number(overall["regression_rate"].get(source)),
+                no_op_share=_number(overall["no_op_share"].get(source)),
+                regression_share=_number(overall["regression_share"].get(source)),
                 reported=len(reported),
                 agreeing=int(reported["agrees"].sum()),
             )
@@ -180,6 +229,7 @@ def _metric(metric: str, tables: Mapping[str, pd.DataFrame]) -> MetricFindings:
     )
     tested = int(cases["p"].notna().sum())
     distinguishable = cases[cases["distinguishable"]]
+    alpha = float(cases["alpha"].iloc[0])
     notes = cases["note"].str.split("; ").explode()
     return MetricFindings(
         metric=metric,
@@ -197,14 +247,41 @@ def _metric(metric: str, tables: Mapping[str, pd.DataFrame]) -> MetricFindings:
         voids=int(cases["voids"].sum()),
         notes={str(note): int(count) for note, count in notes[notes != ""].value_counts().sort_index().items()},
         settings=[
-            _setting(setting, speedups[speedups["setting"] == setting], votes[votes["setting"] == setting])
+            _setting(setting, speedups[speedups["setting"] == setting], votes[votes["setting"] == setting], alpha)
             for setting in SETTINGS
         ],
+        distinguishable_q=int((cases["q"] < alpha).sum()),
+        tested_over_rounds=int(cases["p_blocks"].notna().sum()),
+        distinguishable_blocks=int((cases["p_blocks"] < alpha).sum()),
+        distinguishable_friedman=int((cases["p_friedman"] < alpha).sum()),
+        distinguishable_permutation=int((cases["p_permutation"] < alpha).sum()),
+        welch_and_blocks=int((distinguishable["p_blocks"] < alpha).sum()),
+        practical=int(cases["practical"].sum()),
+        practical_threshold=float(cases["practical_threshold"].iloc[0]),
+        median_slowest_fastest=_number(cases["slowest_fastest"].median()),
+        median_slowest_fastest_distinguishable=_number(distinguishable["slowest_fastest"].median()),
     )
 
 
-def _setting(setting: str, speedups: pd.DataFrame, champions: pd.DataFrame) -> SettingFindings:
+def _agreement(cases: pd.DataFrame, first: str, second: str) -> MetricAgreement:
+    tested = cases[cases["p"].notna()]
+    verdicts = tested.pivot(index="instance_id", columns="metric", values="distinguishable")
+    known = verdicts.reindex(columns=[first, second]).dropna().astype(bool)
+    one, other = known[first], known[second]
+    return MetricAgreement(
+        first=first,
+        second=second,
+        cases=len(known),
+        both=int((one & other).sum()),
+        only_first=int((one & ~other).sum()),
+        only_second=int((~one & other).sum()),
+        neither=int((~one & ~other).sum()),
+    )
+
+
+def _setting(setting: str, speedups: pd.DataFrame, champions: pd.DataFrame, alpha: float) -> SettingFindings:
     met = speedups[speedups["n"] > 0]
+    distinct = met[met["source_i"] < met["source_j"]]
     logs = met.assign(log=met["geometric_mean"].map(math.log))
     models = logs[(logs["source_i"] != GROUND_TRUTH) & (logs["source_j"] != GROUND_TRUTH)]
     to_truth = logs[logs["source_j"] == GROUND_TRUTH]
@@ -221,13 +298,26 @@ def _setting(setting: str, speedups: pd.DataFrame, champions: pd.DataFrame) -> S
         votes=votes,
         order_by_votes=sorted(votes, key=lambda source: (-votes[source], source)),
         mean_gap=_number(math.exp(models["log"].abs().mean()) - 1) if len(models) else None,
+        pairs=len(distinct),
+        pairs_different=int((distinct["p_holm"] < alpha).sum()),
     )
 
 
 def _resolution_and_speed(metrics: list[MetricFindings], sources: list[SourceFindings]) -> Finding:
     unresolved = {one.source: None if one.resolution_rate is None else -one.resolution_rate for one in sources}
+    regression = {one.source: one.regression_rate for one in sources}
+    by_resolution, by_regression = (
+        sorted(rates, key=lambda source: (rates[source] or 0.0, source)) for rates in (unresolved, regression)
+    )
     evidence = [
-        {**_where(metric, setting), "tau": kendall_tau(unresolved, setting.speed)}
+        {
+            **_where(metric, setting),
+            **kendall(unresolved, setting.speed),
+            "tau_with_votes": kendall_tau(unresolved, _negative(setting.votes)),
+            "order_by_resolution": _models(by_resolution),
+            "order_by_regression": _models(by_regression),
+            "order_by_speed": _models(setting.order_by_speed),
+        }
         for metric in metrics
         for setting in metric.settings
     ]
@@ -252,7 +342,11 @@ def _subset_and_full(metrics: list[MetricFindings], speedups: pd.DataFrame) -> F
                 "backend": metric.backend,
                 "model_pairs": pairs,
                 "same_direction": share,
-                "tau": kendall_tau(full.speed, subset.speed),
+                **kendall(full.speed, subset.speed),
+                "cases_full": full.cases,
+                "cases_distinguishable": subset.cases,
+                "order_by_speed_full": _models(full.order_by_speed),
+                "order_by_speed_distinguishable": _models(subset.order_by_speed),
                 "mean_gap_full": full.mean_gap,
                 "mean_gap_distinguishable": subset.mean_gap,
             }
@@ -290,7 +384,9 @@ def _speed_and_votes(metrics: list[MetricFindings]) -> Finding:
     evidence = [
         {
             **_where(metric, setting),
-            "tau": kendall_tau(setting.speed, {source: -votes for source, votes in setting.votes.items()}),
+            **kendall(setting.speed, _negative(setting.votes)),
+            "order_by_speed": _models(setting.order_by_speed),
+            "order_by_votes": _models(setting.order_by_votes),
         }
         for metric in metrics
         for setting in metric.settings
@@ -306,6 +402,15 @@ def _speed_and_votes(metrics: list[MetricFindings]) -> Finding:
 
 def _where(metric: MetricFindings, setting: SettingFindings) -> dict[str, Any]:
     return {"metric": metric.metric, "backend": metric.backend, "setting": setting.setting, "cases": setting.cases}
+
+
+def _negative(votes: Mapping[str, float]) -> dict[str, float | None]:
+    """Votes as a score of which the smallest is the best."""
+    return {source: -count for source, count in votes.items()}
+
+
+def _models(order: list[str]) -> str:
+    return " > ".join(source for source in order if source != GROUND_TRUTH)
 
 
 def _number(value: Any) -> float | None:

@@ -93,7 +93,11 @@ def solution_statistics(measurements: pd.DataFrame, members: pd.DataFrame) -> pd
     give (zero, negative, infinite) NOT_POSITIVE; both have mean NaN, so that they enter no ratio. One replicate has no
     SD.
     """
-    values = usable_values(measurements, members)
+    return summaries(usable_values(measurements, members), measurements, members)
+
+
+def summaries(values: pd.DataFrame, measurements: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
+    """``solution_statistics`` where the ``usable_values`` of the measurements are known already."""
     rows = checked(measurements, MEASUREMENTS, "measurements")
     voids = rows[rows["void"]].groupby(_SAMPLE).size().rename("voids")
     summary = values.groupby(_SAMPLE)["value"].agg(replicates="size", mean="mean", sd="std", low="min", high="max")

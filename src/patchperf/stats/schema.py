@@ -76,6 +76,7 @@ SOURCES: Schema = {
 
 OUTCOMES: Schema = {
     "instance_id": "str",
+    "repo": "str",
     "source": "str",
     "outcome": "str",
     "f2p_passed": "Int64",
@@ -87,6 +88,10 @@ OUTCOMES: Schema = {
     "solution": "str",
     "link": "str",
     "note": "str",
+    "f2p": "str",
+    "p2p": "str",
+    "other_dialect": "str",
+    "other_outcome": "str",
 }
 
 AGREEMENT: Schema = {
@@ -95,6 +100,53 @@ AGREEMENT: Schema = {
     "outcome": "str",
     "reported_resolved": "bool",
     "agrees": "bool",
+}
+
+OUTCOME_RATES: Schema = {
+    "source": "str",
+    "repo": "str",
+    "instances": "int64",
+    "candidates": "int64",
+    "untested": "int64",
+    "failed": "int64",
+    "resolved": "int64",
+    "resolved_rate": "float64",
+    "resolved_low": "float64",
+    "resolved_high": "float64",
+    "regression": "int64",
+    "regression_rate": "float64",
+    "regression_low": "float64",
+    "regression_high": "float64",
+    "unresolved": "int64",
+    "no_op": "int64",
+    "no_op_share": "float64",
+    "no_op_share_low": "float64",
+    "no_op_share_high": "float64",
+    "regression_share": "float64",
+    "regression_share_low": "float64",
+    "regression_share_high": "float64",
+}
+
+OUTCOME_FLOWS: Schema = {
+    "source": "str",
+    "previous": "str",
+    "before": "str",
+    "after": "str",
+    "count": "int64",
+    "instances": "object",
+}
+
+OUTCOME_CHANGES: Schema = {
+    "source": "str",
+    "previous": "str",
+    "outcome": "str",
+    "n": "int64",
+    "before": "int64",
+    "after": "int64",
+    "both": "int64",
+    "gained": "int64",
+    "lost": "int64",
+    "p": "float64",
 }
 
 SOLUTIONS: Schema = {
@@ -144,6 +196,33 @@ CASES: Schema = {
     "collapsed": "bool",
     "not_covered": "str",
     "note": "str",
+    "q": "float64",
+    "rounds": "int64",
+    "p_blocks": "float64",
+    "p_friedman": "float64",
+    "p_permutation": "float64",
+    "slowest_fastest": "float64",
+    "low": "float64",
+    "high": "float64",
+    "practical": "bool",
+    "practical_threshold": "float64",
+}
+
+CONTRASTS: Schema = {
+    "instance_id": "str",
+    "metric": "str",
+    "backend": "str",
+    "solution_i": "str",
+    "solution_j": "str",
+    "ratio": "float64",
+    "low": "float64",
+    "high": "float64",
+    "t": "float64",
+    "df": "float64",
+    "p": "float64",
+    "rounds": "int64",
+    "p_blocks": "float64",
+    "note": "str",
 }
 
 PAIRS: Schema = {
@@ -171,6 +250,8 @@ SPEEDUPS: Schema = {
     "geometric_mean": "float64",
     "low": "float64",
     "high": "float64",
+    "p": "float64",
+    "p_holm": "float64",
 }
 
 CHAMPIONS: Schema = {
@@ -180,6 +261,24 @@ CHAMPIONS: Schema = {
     "source": "str",
     "votes": "float64",
     "cases": "int64",
+}
+
+DISTINGUISHABLE: Schema = {
+    "metric": "str",
+    "backend": "str",
+    "cases": "int64",
+    "compared": "int64",
+    "tested": "int64",
+    "distinguishable": "int64",
+    "share": "float64",
+    "chance": "float64",
+    "by_q": "int64",
+    "by_blocks": "int64",
+    "by_friedman": "int64",
+    "by_permutation": "int64",
+    "practical": "int64",
+    "median_rsd": "float64",
+    "median_rsd_distinguishable": "float64",
 }
 
 SETTINGS = ("full", "distinguishable")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-import pingouin
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
+
+from patchperf.stats.layout import Booleans, Floats, Moments, moments
 
 EXACT = "zero variance: exact"
 LIMIT = "zero variance in some solutions: limit"
@@ -26,10 +26,21 @@ class Welch:
     note: str = ""
 
 
-def welch_on_logs(groups: Sequence[Sequence[float] | NDArray[np.float64]]) -> Welch:
-    """Welch's test (Biometrika 38, 1951) that k groups of positive values have equal means of their logarithms.
+@dataclass(frozen=True)
+class WelchTests:
+    """One test per case; ``still`` tells which solutions of it, shape (n, k), have no variance."""
 
-    With yᵢ = ln xᵢ, nᵢ values, mean mᵢ, variance sᵢ², wᵢ = nᵢ/sᵢ², W = Σ wᵢ, m̃ = Σ wᵢmᵢ/W and
+    f: Floats
+    df1: float
+    df2: Floats
+    p: Floats
+    still: Booleans
+
+
+def welch_tests(groups: Moments) -> WelchTests:
+    """Welch's test (Biometrika 38, 1951) that k groups have equal means, for n cases; ``groups`` has shape (n, k).
+
+    With nᵢ values of group i, mean mᵢ, variance sᵢ², wᵢ = nᵢ/sᵢ², W = Σ wᵢ, m̃ = Σ wᵢmᵢ/W and
     Λ = Σ (1 − wᵢ/W)²/(nᵢ − 1):
     F = [Σ wᵢ(mᵢ − m̃)²/(k − 1)] / [1 + 2(k − 2)Λ/(k² − 1)], df1 = k − 1, df2 = (k² − 1)/(3Λ), p = P(F(df1, df2) > F).
 
@@ -37,40 +48,37 @@ def welch_on_logs(groups: Sequence[Sequence[float] | NDArray[np.float64]]) -> We
     as their variances go to zero together: where two of them differ, F = ∞ and p = 0; else they hold m̃ at their common
     mean. If no group varies, the values are exact: p is 0 if they differ and 1 if not.
 
+    Written out for many cases at once, as ``pingouin.welch_anova`` takes milliseconds for each.
+    """
+    size, mean, variance = groups.size.astype(float), groups.mean, groups.variance
+    k, still = mean.shape[1], variance == 0
+    any_still = still.any(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(any_still[:, np.newaxis], np.where(still, size, 0.0), size / variance)
+        share = weight / weight.sum(axis=1, keepdims=True)
+        held = np.where(still, mean, -np.inf).max(axis=1)
+        centre = np.where(any_still, held, np.sum(share * mean, axis=1))
+        squares = np.where(still, 0.0, size / variance * (mean - centre[:, np.newaxis]) ** 2)
+    unevenness = np.sum((1 - share) ** 2 / (size - 1), axis=1)
+    df1, df2 = k - 1.0, (k * k - 1) / (3 * unevenness)
+    f = squares.sum(axis=1) / df1 / (1 + 2 * (k - 2) * unevenness / (k * k - 1))
+    f = np.where(any_still & (held > np.where(still, mean, np.inf).min(axis=1)), np.inf, f)
+    return WelchTests(f, df1, df2, special.fdtrc(df1, df2, f), still)
+
+
+def welch_on_logs(groups: Sequence[Sequence[float] | NDArray[np.float64]]) -> Welch:
+    """``welch_tests`` of the logarithms of k groups of positive values.
+
     Raises ValueError for fewer than two groups, a group of fewer than two values, or a value not positive and finite.
     """
-    logs = [np.sort(_logarithms(group)) for group in groups]
-    if len(logs) < 2 or min(map(len, logs)) < 2:
+    values = [np.sort(np.asarray(group, dtype=float)) for group in groups]
+    if len(values) < 2 or min(map(len, values)) < 2:
         raise ValueError("Welch's test needs two groups or more, of two values or more each")
-    if any(log[0] == log[-1] for log in logs):
-        return _limit(logs)
-    samples = pd.DataFrame(
-        {"log": np.concatenate(logs), "solution": np.repeat(np.arange(len(logs)), list(map(len, logs)))}
-    )
-    row = pingouin.welch_anova(data=samples, dv="log", between="solution").iloc[0]
-    return Welch(float(row["F"]), float(row["ddof1"]), float(row["ddof2"]), float(row["p_unc"]))
-
-
-def _logarithms(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=float)
-    if not ((array > 0) & np.isfinite(array)).all():
+    if not all(((value > 0) & np.isfinite(value)).all() for value in values):
         raise ValueError("logarithms need positive, finite values")
-    logs: NDArray[np.float64] = np.log(array)
-    return logs
-
-
-def _limit(logs: list[NDArray[np.float64]]) -> Welch:
-    k = len(logs)
-    size = np.array([len(log) for log in logs], dtype=float)
-    still = np.array([log[0] == log[-1] for log in logs])
-    mean = np.array([log[0] if log[0] == log[-1] else np.mean(log) for log in logs])
-    share = np.where(still, size, 0.0) / size[still].sum()
-    unevenness = float(np.sum((1 - share) ** 2 / (size - 1)))
-    df1, df2 = k - 1.0, (k * k - 1) / (3 * unevenness)
-    note = EXACT if still.all() else LIMIT
-    if np.ptp(mean[still]) > 0:
-        return Welch(float("inf"), df1, df2, 0.0, note)
-    variance = np.array([np.inf if log[0] == log[-1] else np.var(log, ddof=1) for log in logs])
-    spread = float(np.sum(size / variance * (mean - mean[still][0]) ** 2)) / df1
-    f = spread / (1 + 2 * (k - 2) * unevenness / (k * k - 1))
-    return Welch(f, df1, df2, float(stats.f.sf(f, df1, df2)), note)
+    table = np.full((1, len(values), max(map(len, values))), np.nan)
+    for place, value in enumerate(sorted(values, key=tuple)):
+        table[0, place, : len(value)] = value
+    test = welch_tests(moments(np.log(table / np.nanmin(table))))
+    note = EXACT if test.still.all() else LIMIT if test.still.any() else ""
+    return Welch(float(test.f[0]), test.df1, float(test.df2[0]), float(test.p[0]), note)

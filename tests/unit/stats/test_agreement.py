@@ -7,8 +7,9 @@ from patchperf.stats.schema import AGREEMENT, OUTCOMES
 def candidates(*rows: tuple[str, str, str, bool | None]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["instance_id", "source", "outcome", "reported_resolved"])
     return frame.assign(
-        f2p_passed=1, f2p_total=1, p2p_passed=2, p2p_total=2, dialect="swe-bench", solution=None, link="git", note=""
-    )
+        f2p_passed=1, f2p_total=1, p2p_passed=2, p2p_total=2, dialect="swe-bench", solution=None, link="git", note="",
+        repo="a/b", f2p="", p2p=None, other_dialect="", other_outcome="",
+    )  # fmt: skip
 
 
 def test_agreement_is_whether_both_call_it_resolved() -> None:

@@ -8,6 +8,7 @@ from patchperf.stats.cases import case_statistics
 from patchperf.stats.champions import champion_votes
 from patchperf.stats.findings import Findings, findings, kendall_tau
 from patchperf.stats.funnel import funnel_table, ledger_table
+from patchperf.stats.outcome_rates import outcome_rates
 from patchperf.stats.samples import members_of, solution_statistics
 from patchperf.stats.speedup import pair_ratios, speedups
 
@@ -46,11 +47,15 @@ def tables_of(tables: tuple[pd.DataFrame, pd.DataFrame]) -> dict[str, pd.DataFra
         columns=["instance_id", "source", "outcome", "reported_resolved", "f2p_passed"],
     )
     outcomes = outcome_table(
-        outcomes.assign(f2p_total=1, p2p_passed=0, p2p_total=0, dialect="swe-bench", solution=None, link="", note="")
-    )
+        outcomes.assign(
+            repo="o/n", f2p_total=1, p2p_passed=0, p2p_total=0, dialect="swe-bench", solution=None, link="", note="",
+            f2p="", p2p="", other_dialect="", other_outcome="",
+        )
+    )  # fmt: skip
     return {
         "funnel": funnel_table(ledger_table(ledger)),
         "outcomes": outcomes,
+        "outcome_rates": outcome_rates(outcomes),
         "agreement": agreement_table(outcomes),
         "solutions": solutions,
         "cases": statistics,
@@ -78,6 +83,44 @@ def test_a_metric_has_its_backend_its_counts_and_its_medians(found: Findings) ->
     assert (metric.metric, metric.backend) == ("instructions", "cirron")
     assert (metric.cases, metric.tested, metric.distinguishable, metric.distinguishable_share) == (2, 2, 1, 0.5)
     assert metric.median_repetitions == 100
+
+
+def test_counts_beside_welchs_say_how_many_hold_up(found: Findings) -> None:
+    """The faint case has the differences of the clear one, a hundredth as large, in rounds of a common noise."""
+    metric = found.metrics[0]
+    assert (metric.distinguishable_q, metric.tested_over_rounds, metric.distinguishable_blocks) == (1, 2, 2)
+    assert (metric.welch_and_blocks, metric.practical, metric.practical_threshold) == (1, 1, 0.01)
+    assert (metric.distinguishable_friedman, metric.distinguishable_permutation) == (2, 2)
+    assert metric.median_slowest_fastest_distinguishable == pytest.approx(2)
+    assert metric.median_slowest_fastest == pytest.approx((2 + 1.01) / 2)
+
+
+def test_two_metrics_are_counted_by_which_of_them_calls_a_case(tables) -> None:
+    cases, counts = tables({name: {s: (s, v) for s, v in one.items()} for name, one in METRICS["instructions"].items()})
+    _, times = tables(
+        {name: {s: (s, v) for s, v in one.items()} for name, one in METRICS["wall_ns"].items()}, "wall_ns", "clock"
+    )
+    (agreement,) = findings(tables_of((cases, pd.concat([counts, times])))).metric_agreement
+    told = (agreement.cases, agreement.both, agreement.only_first, agreement.only_second, agreement.neither)
+    assert (agreement.first, agreement.second, told) == ("instructions", "wall_ns", (3, 1, 2, 0, 0))
+
+
+APART, ALIKE = {"a": [100, 101, 99], "b": [200, 202, 199]}, {"a": [100, 101, 99], "b": [100, 99, 101]}
+METRICS = {
+    "instructions": {"clear": APART, "faint": APART, "third": APART, "fourth": APART},
+    "wall_ns": {"clear": APART, "faint": ALIKE, "third": ALIKE, "fourth": {"a": [100], "b": [200]}},
+}
+
+
+def test_findings_come_with_their_numbers(found: Findings) -> None:
+    first, second, third = (found.findings[name].evidence[0] for name in ("2.1", "2.2", "2.3"))
+    assert (first["models"], first["p"], first["tau_with_votes"]) == (3, pytest.approx(1 / 3), pytest.approx(-0.816497))
+    assert (first["order_by_resolution"], first["order_by_speed"]) == ("slow > middle > fast", "fast > middle > slow")
+    assert (second["cases_full"], second["cases_distinguishable"]) == (2, 1)
+    assert second["order_by_speed_full"] == second["order_by_speed_distinguishable"] == "fast > middle > slow"
+    assert third["order_by_votes"] == "fast > middle > slow"
+    full = found.metrics[0].settings[0]
+    assert (full.pairs, full.pairs_different) == (6, 0)
 
 
 def test_orders_by_speed_and_by_votes(found: Findings) -> None:
@@ -139,6 +182,7 @@ def tables_of_nothing() -> dict[str, pd.DataFrame]:
     return {
         "funnel": funnel_table(ledger_table(empty)),
         "outcomes": outcomes,
+        "outcome_rates": outcome_rates(outcomes),
         "agreement": agreement_table(outcomes),
         "solutions": solutions,
         "cases": statistics,

@@ -9,6 +9,7 @@ from pandas.testing import assert_frame_equal
 
 from patchperf.stats.cases import case_statistics
 from patchperf.stats.champions import champion_votes
+from patchperf.stats.contrasts import contrasts
 from patchperf.stats.samples import members_of, solution_statistics
 from patchperf.stats.speedup import pair_ratios, speedups
 
@@ -40,6 +41,7 @@ def analyse(cases: pd.DataFrame, measurements: pd.DataFrame) -> dict[str, pd.Dat
     pairs = pair_ratios(members, solutions, statistics)
     return {
         "cases": statistics,
+        "contrasts": contrasts(measurements, members, 0.05),
         "pairs": pairs,
         "speedups": speedups(pairs, seed=1, resamples=99),
         "champions": champion_votes(members, solutions, statistics),
@@ -97,3 +99,63 @@ def test_swapping_the_sources_of_a_pair_inverts_its_geometric_mean(study) -> Non
     both = both[both["n"] > 0]
     assert (abs(both["geometric_mean"] * both["geometric_mean_turned"] - 1) < 1e-12).all()
     assert (both["n"] == both["n_turned"]).all()
+
+
+@few
+@given(studies())
+def test_the_names_of_solutions_change_no_case_and_turn_the_contrasts_that_change_their_order(study) -> None:
+    cases, measurements = study
+    other = {"s0": "z", "s1": "y", "s2": "x"}
+    before, after = analyse(cases, measurements), analyse(cases.replace(other), measurements.replace(other))
+    for table in ("cases", "speedups", "champions"):
+        assert_frame_equal(before[table], after[table], check_exact=True, obj=table)
+    turned = after["contrasts"].rename(columns={"solution_i": "solution_j", "solution_j": "solution_i"})
+    back = {new: old for old, new in other.items()}
+    turned = turned.replace({"solution_i": back, "solution_j": back})
+    both = before["contrasts"].merge(turned, on=["instance_id", "solution_i", "solution_j"], suffixes=("", "_turned"))
+    assert len(both) == len(before["contrasts"]) == len(turned)
+    for column in ("p", "p_blocks", "df", "rounds", "note"):
+        assert (both[column] == both[f"{column}_turned"]).all(), column
+    assert (abs(both["ratio"] * both["ratio_turned"] - 1) < 1e-12).all()
+    assert (abs(both["low"] * both["high_turned"] - 1) < 1e-9).all()
+    assert (both["t"] == -both["t_turned"]).all()
+
+
+@few
+@given(studies(), st.sampled_from([0.001, 7.0, 1e6]))
+def test_scaling_one_case_leaves_its_statistics_and_those_of_the_others(study, factor: float) -> None:
+    cases, measurements = study
+    one = measurements["instance_id"] == "case-0"
+    scaled = measurements.assign(value=measurements["value"].astype(float).where(~one, measurements["value"] * factor))
+    before, after = analyse(cases, measurements), analyse(cases, scaled)
+    for table in ("cases", "contrasts", "speedups", "champions"):
+        assert_frame_equal(before[table], after[table], rtol=1e-6, atol=1e-12, obj=table)
+
+
+@few
+@given(studies())
+def test_equal_code_split_in_two_solutions_changes_no_vote_and_no_ratio_of_sources(study) -> None:
+    """Every source has a solution of its own, with the very values of the solution it shared."""
+    cases, measurements = study
+    split = [
+        {
+            "instance_id": row.instance_id,
+            "solution": f"{row.solution} of {source}",
+            "sources": [source],
+            "of": row.solution,
+        }
+        for row in cases.itertuples()
+        for source in row.sources
+    ]
+    apart = pd.DataFrame(split)
+    copied = measurements.merge(
+        apart[["instance_id", "solution", "of"]].rename(columns={"solution": "copy", "of": "solution"}),
+        on=["instance_id", "solution"],
+    )
+    copied = copied.assign(solution=copied["copy"]).drop(columns="copy")
+    before, after = analyse(cases, measurements), analyse(apart.drop(columns="of"), copied)
+    key = ["setting", "source"]
+    votes, same = (one["champions"].query("setting == 'full'")[[*key, "votes"]] for one in (before, after))
+    assert_frame_equal(votes, same, rtol=1e-12)
+    ratios = ["instance_id", "source_i", "source_j", "ratio"]
+    assert_frame_equal(before["pairs"][ratios], after["pairs"][ratios], rtol=1e-12)

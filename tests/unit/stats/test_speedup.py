@@ -4,11 +4,18 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from patchperf.stats.cases import case_statistics
 from patchperf.stats.samples import members_of, solution_statistics
 from patchperf.stats.schema import PAIRS, SPEEDUPS
-from patchperf.stats.speedup import geometric_mean, geometric_mean_interval, pair_ratios, speedups
+from patchperf.stats.speedup import (
+    geometric_mean,
+    geometric_mean_interval,
+    geometric_mean_intervals,
+    pair_ratios,
+    speedups,
+)
 
 TWO_CASES = {
     "apart": {"s": ("m1", [10, 10, 10]), "t": ("m2 m3", [20, 20, 20]), "u": ("ground_truth", [40, 40, 40])},
@@ -93,7 +100,7 @@ def test_a_pair_without_a_distinguishable_case_has_n_zero(tables) -> None:
     rows = table[table["setting"] == "distinguishable"]
     assert rows["n"].tolist() == [0] * 6
     assert set(rows["backend"]) == {"cirron"}
-    assert rows[["geometric_mean", "low", "high"]].isna().all(axis=None)
+    assert rows[["geometric_mean", "low", "high", "p", "p_holm"]].isna().all(axis=None)
 
 
 def test_backends_that_differ_between_cases_are_all_named(tables) -> None:
@@ -124,6 +131,46 @@ def test_the_interval_depends_on_seed_and_values_not_on_order_or_orientation() -
 def test_one_ratio_has_no_interval_and_equal_ratios_a_point() -> None:
     assert all(map(math.isnan, geometric_mean_interval([1.5], seed=1)))
     assert geometric_mean_interval([1, 1, 1], seed=1) == (1, 1)
+
+
+def test_the_signed_rank_test_is_on_the_ratios_and_the_same_in_both_orientations(tables) -> None:
+    """Of six cases m1 is faster in five, by 1 to 5 %, and equal in one: ranks 2 to 6 on one side, p = 2/2^5."""
+    study = {
+        f"case {number}": {"s": ("m1", [1000, 1000]), "t": ("m2 m3", [1000 + 10 * number] * 2)}
+        for number in range(1, 6)
+    } | {"equal": {"s": ("m1 m2 m3", [7, 8])}}
+    table = speedups(ratios(tables(study)), seed=1)
+    rows = table.set_index(["setting", "source_i", "source_j"])
+    for pair in (("m1", "m2"), ("m2", "m1"), ("m1", "m3"), ("m3", "m1")):
+        assert rows.loc[("full", *pair), "p"] == pytest.approx(2 / 2**5)
+        assert rows.loc[("full", *pair), "p_holm"] == pytest.approx(3 * 2 / 2**5)
+    assert rows.loc[("full", "m2", "m3"), ["p", "p_holm"]].tolist() == [1, 1]
+
+
+def test_holm_is_over_the_pairs_that_have_a_case(tables) -> None:
+    study = {f"case {n}": {"s": ("m1", [100 + n] * 3), "t": ("m2", [120 + n * n] * 3)} for n in range(5)}
+    study["other"] = {"s": ("m3", [10, 10, 10]), "t": ("m4", [11, 11, 11])}
+    rows = speedups(ratios(tables(study)), seed=1).set_index(["setting", "source_i", "source_j"])
+    assert rows.loc[("full", "m1", "m3"), ["p", "p_holm"]].isna().all()
+    assert rows.loc[("full", "m1", "m2"), "p"] == pytest.approx(2 / 2**5)
+    assert rows.loc[("full", "m1", "m2"), "p_holm"] == pytest.approx(2 * 2 / 2**5)
+    assert rows.loc[("full", "m3", "m4"), ["p", "p_holm"]].tolist() == [1, 1]
+
+
+def test_samples_of_one_size_share_their_draws_and_keep_their_own_intervals() -> None:
+    rng = np.random.default_rng(9)
+    samples = [np.exp(rng.normal(0.01, 0.1, size)) for size in (30, 12, 30, 0, 1, 30)] + [np.full(12, 1.5)]
+    together = geometric_mean_intervals(samples, seed=3, resamples=499)
+    for sample, found in zip(samples, together, strict=True):
+        assert found == pytest.approx(geometric_mean_interval(sample, seed=3, resamples=499), rel=1e-12, nan_ok=True)
+
+
+def test_the_interval_is_scipys_of_the_same_draws() -> None:
+    logs = np.sort(-np.abs(np.random.default_rng(9).normal(0.01, 0.1, 30)))
+    found = geometric_mean_interval(np.exp(logs), seed=3, resamples=999)
+    rng = np.random.default_rng(3)
+    theirs = stats.bootstrap((logs,), np.mean, n_resamples=999, method="percentile", rng=rng).confidence_interval
+    assert found == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)), rel=1e-12)
 
 
 def test_no_cases_give_headers_only() -> None:

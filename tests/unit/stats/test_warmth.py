@@ -118,14 +118,14 @@ def replicates(solution: str, first: float, warm: float) -> list[dict[str, objec
 def test_a_case_in_which_some_solutions_collapsed_says_so_on_every_metric() -> None:
     cases = statistics(*replicates("a", 100 * MS, 1 * MS), *replicates("b", 100 * MS, 90 * MS))
     assert cases["collapsed"].to_dict() == {"instructions": True, "wall_ns": True}
-    assert set(cases["note"]) == {"1 of 2 solutions collapsed"}
+    assert set(cases["note"]) == {"1 of 2 solutions collapsed; no variance within rounds: exact"}
 
 
 def test_where_all_collapsed_or_none_the_solutions_are_compared_as_equals() -> None:
     both = statistics(*replicates("a", 100 * MS, 1 * MS), *replicates("b", 100 * MS, 2 * MS))
-    assert (both["collapsed"].all(), set(both["note"])) == (True, {""})
+    assert (both["collapsed"].all(), set(both["note"])) == (True, {"no variance within rounds: exact"})
     none = statistics(*replicates("a", 100 * MS, 80 * MS), *replicates("b", 100 * MS, 90 * MS))
-    assert (none["collapsed"].any(), set(none["note"])) == (False, {""})
+    assert (none["collapsed"].any(), set(none["note"])) == (False, {"no variance within rounds: exact"})
 
 
 def test_a_case_lists_what_its_counts_do_not_cover() -> None:
