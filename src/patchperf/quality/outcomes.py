@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from patchperf.errors import InputError
 
@@ -21,11 +21,18 @@ Outcome = Literal[
 ]
 """The six cells' names for a patch whose tests were run, and why those of another were not, or not to their end."""
 
-_Share = Literal["all", "some", "none"]
+Level = Literal["all", "partial", "none"]
+"""How many of some tests hold."""
 
-_CELLS: dict[_Share, tuple[Outcome, Outcome]] = {
+ORDER: tuple[Outcome, ...] = get_args(Outcome)
+"""All outcomes, from the best cell to those that no test has judged."""
+
+CELLS = ORDER[:6]
+"""The outcomes of candidates whose tests were run to their end."""
+
+_CELLS: dict[Level, tuple[Outcome, Outcome]] = {
     "all": ("Resolved", "Breaking Resolved"),
-    "some": ("Partially Resolved", "Work in Progress"),
+    "partial": ("Partially Resolved", "Work in Progress"),
     "none": ("No-Op", "Regression"),
 }
 
@@ -34,10 +41,10 @@ def outcome(f2p_passed: int, f2p_total: int, p2p_passed: int, p2p_total: int) ->
     """The outcome of a patch whose tests were run (SWE-bench, Appendix C.5).
 
     ========  ==================  =================  =================
-    F2P       all P2P             some P2P           no P2P
+    F2P       all P2P             partial            none
     ========  ==================  =================  =================
     all       Resolved            Breaking Resolved  Breaking Resolved
-    some      Partially Resolved  Work in Progress   Work in Progress
+    partial   Partially Resolved  Work in Progress   Work in Progress
     none      No-Op               Regression         Regression
     ========  ==================  =================  =================
 
@@ -46,6 +53,10 @@ def outcome(f2p_passed: int, f2p_total: int, p2p_passed: int, p2p_total: int) ->
     """
     if f2p_total < 1 or not 0 <= f2p_passed <= f2p_total or not 0 <= p2p_passed <= p2p_total:
         raise InputError(f"no outcome for {f2p_passed} of {f2p_total} F2P and {p2p_passed} of {p2p_total} P2P tests")
-    share: _Share = "all" if f2p_passed == f2p_total else "some" if f2p_passed else "none"
-    kept, broke = _CELLS[share]
-    return kept if p2p_passed == p2p_total else broke
+    kept, broke = _CELLS[level(f2p_passed, f2p_total)]
+    return kept if level(p2p_passed, p2p_total) == "all" else broke
+
+
+def level(passed: int, total: int) -> Level:
+    """How many of some tests hold; all, where there are none."""
+    return "all" if passed == total else "partial" if passed else "none"
