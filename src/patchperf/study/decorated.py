@@ -16,7 +16,6 @@ from patchperf.sandbox.protocol import Completed
 from patchperf.study.instrument import original_line
 from patchperf.study.reused_tree import ReusedTree
 from patchperf.study.single_point import SinglePoint
-from patchperf.study.trace import strace_command
 from patchperf.study.workbench import Workbench
 
 TRACE = "trace"
@@ -67,8 +66,7 @@ def run_decorated(
     out.mkdir()
     shell = point.shell
     if trace is not None:
-        traced = (*strace_command(f"{layout.out}/{TRACE}"), *shell.argv)
-        shell = shell.model_copy(update={"argv": traced})
+        shell = bench.traced(shell, f"{layout.out}/{TRACE}")
     tree = test.fixed.fresh()
     with point.edited(tree, decorated=True) as (source, edited):
         seconds = min(timeout, bench.config.timeouts.probe)

@@ -62,7 +62,7 @@ tests_run.__test__ = False  # type: ignore[attr-defined]
 
 def all_skipped(output: str, runner: Runner) -> bool:
     """Whether the runner's last summary tells of skipped tests and of no others."""
-    told = _SUMMARIES[runner].findall(re.sub(r"\x1b\[[0-9;]*m", "", output))
+    told = SUMMARIES[runner].findall(re.sub(r"\x1b\[[0-9;]*m", "", output))
     skipped = _SKIPPED.search(told[-1]) if told else None
     return skipped is not None and int(skipped[1] or skipped[2]) == tests_run(output, runner)
 
@@ -298,10 +298,12 @@ _COUNTERS: dict[Runner, Callable[[str], int | None]] = {
     "unittest": _count_unittest,
 }
 _UNITTEST_SUMMARY = re.compile(r"^Ran \d+ tests? in .*\n+((?:OK|FAILED).*)", re.MULTILINE)
-_SUMMARIES: dict[Runner, re.Pattern[str]] = {
+SUMMARIES: dict[Runner, re.Pattern[str]] = {
     "pytest": _PYTEST_TAIL,
     "django": _UNITTEST_SUMMARY,
     "sympy": _SYMPY_TAIL,
     "unittest": _UNITTEST_SUMMARY,
 }
+"""What a runner prints once, when all its tests have run."""
+
 _SKIPPED = re.compile(r"\b(\d+) skipped\b|\bskipped=(\d+)")

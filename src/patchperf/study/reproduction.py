@@ -12,11 +12,12 @@ from patchperf.sandbox.protocol import Completed
 from patchperf.study import logs, runs
 from patchperf.study.commands import suite_command
 from patchperf.study.derivation import Underivable
-from patchperf.study.grading import Grade, grade
+from patchperf.study.grading import OTHER, Grade, grade
 from patchperf.study.identifiers import runner_of
 from patchperf.study.instance import Instance
 from patchperf.study.reused_tree import ReusedTree
 from patchperf.study.runs import Run
+from patchperf.study.summaries import summary_conflict
 from patchperf.study.workbench import BrokenInstance, Workbench
 
 TESTS_IN_EVIDENCE = 3
@@ -27,7 +28,9 @@ class Reproduction(BaseModel):
 
     ``reason`` is empty when every fail-to-pass test passed in every run. ``f2p`` has the status of each of these tests
     in each run, in the order of ``runs``. ``unreproduced`` are pass-to-pass tests that the ground truth itself does not
-    pass in every run on this machine: no candidate is charged with them.
+    pass in every run on this machine: no candidate is charged with them. ``unreproduced_in_other`` are those in the
+    benchmarks' other dialect. ``one_summary`` is whether each run has printed its runner's summary once, and agrees
+    with it: then candidates are held to that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,6 +43,8 @@ class Reproduction(BaseModel):
     unreproduced: tuple[str, ...]
     runs: tuple[Run, ...]
     confinement: str
+    unreproduced_in_other: tuple[str, ...] = ()
+    one_summary: bool = False
 
     @property
     def stable(self) -> bool:
@@ -48,11 +53,16 @@ class Reproduction(BaseModel):
 
 
 class Trial(NamedTuple):
-    """One run of the native command and its grade; ``broken`` says in one line why it proves nothing of the tests."""
+    """One run of the native command and its grade; ``broken`` says in one line why it proves nothing of the tests.
+
+    ``other`` is its grade in the other dialect, ``conflict`` what its summary has against its results.
+    """
 
     run: Run
     grade: Grade
     broken: str | None
+    other: Grade
+    conflict: str
 
 
 def reproduce(bench: Workbench, spec: str) -> Reproduction:
@@ -94,6 +104,8 @@ def reproduce(bench: Workbench, spec: str) -> Reproduction:
         f2p=f2p_statuses(trials),
         unreproduced=unreproduced(trial.grade for trial in trials),
         runs=tuple(trial.run for trial in trials),
+        unreproduced_in_other=unreproduced(trial.other for trial in trials),
+        one_summary=not any(trial.conflict for trial in trials),
     )
 
 
@@ -101,10 +113,11 @@ def assess(instance: Instance, run: Run, done: Completed) -> Trial:
     """The trial that a run was: its grade, and whether it says anything of the tests."""
     statuses = logs.parse_log(done.output, instance)
     graded = grade(instance, statuses, done.exit_code, done.ended)
+    other = grade(instance, statuses, done.exit_code, done.ended, dialect=OTHER[instance.dialect])
     broken = runs.infrastructure_failure(done, reported=bool(statuses) or run.tests_run is not None)
     if broken is None and graded.f2p_passed < graded.f2p_total and done.ended == "exit":
         broken = runs.exhausted(done.output)
-    return Trial(run, graded, broken)
+    return Trial(run, graded, broken, other, summary_conflict(done.output, statuses, instance))
 
 
 def judge(trials: Sequence[Trial]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from patchperf.errors import InputError
 from patchperf.sandbox.environments import EnvironmentSpec
+from patchperf.sandbox.image_spec import ImageSpec
 from patchperf.study.instance import Candidate, Instance
 
 ROWS = Path("results/instances")
@@ -21,7 +22,7 @@ class Row(BaseModel):
 
     instance: Instance
     candidates: tuple[Candidate, ...]
-    environment: EnvironmentSpec | None
+    environment: EnvironmentSpec | ImageSpec | None
 
 
 def row_path(instance_id: str, folder: Path = ROWS) -> Path:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from patchperf.quality.outcomes import Outcome, outcome
+from patchperf.quality.outcomes import Outcome, level, outcome
 from patchperf.sandbox import patches, trees
+from patchperf.sandbox.protocol import Completed
+from patchperf.study.canaries import gets_beyond_itself, hidden_failures
 from patchperf.study.commands import suite_command
-from patchperf.study.grading import grade
+from patchperf.study.foreign import is_setting
+from patchperf.study.grading import OTHER, Grade, grade
 from patchperf.study.instance import GROUND_TRUTH, Candidate, content_digest
 from patchperf.study.logs import parse_log
 from patchperf.study.reproduction import Reproduction
 from patchperf.study.runs import Run, record
 from patchperf.study.solutions import Change, is_test_file, package_roots, solution_digest
-from patchperf.study.workbench import BrokenInstance, Workbench
+from patchperf.study.summaries import NO_SUMMARY, summary_conflict
+from patchperf.study.tampering import tampering
+from patchperf.study.workbench import BrokenInstance, Workbench, changed_code, content
 
 
 class Verdict(BaseModel):
@@ -27,6 +34,8 @@ class Verdict(BaseModel):
 
     ``link`` is the link of the chain of apply commands that held. ``solution`` is the digest of the patch's effect on
     the package, None where nothing was applied; equal digests are one solution. ``note`` explains what a count cannot.
+    ``f2p`` and ``p2p`` are the levels (all, partial, none) of a candidate whose tests were run, else empty.
+    ``other_dialect`` and ``other_outcome`` are set where the other dialect makes another outcome of the same run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +51,10 @@ class Verdict(BaseModel):
     dialect: str
     solution: str | None = None
     run: Run | None = None
+    f2p: str = ""
+    p2p: str = ""
+    other_dialect: str = ""
+    other_outcome: str = ""
 
 
 class Verdicts(BaseModel):
@@ -76,7 +89,8 @@ def judge_candidates(
 
 
 def _remembered(bench: Workbench, reproduction: Reproduction, candidate: Candidate, journal: Path) -> Verdict:
-    key = content_digest([candidate.digest, reproduction.spec, reproduction.unreproduced, bench.sandbox.confinement])
+    conditions = [reproduction.spec, reproduction.unreproduced, bench.environment.digest, bench.sandbox.confinement]
+    key = content_digest([candidate.digest, *conditions])
     file = journal / f"{key}.json"
     with suppress(FileNotFoundError, ValidationError):
         return Verdict.model_validate_json(file.read_bytes())
@@ -100,14 +114,28 @@ def judge_candidate(bench: Workbench, reproduction: Reproduction, candidate: Can
     applied = patches.apply_patch(tree, candidate.patch)
     if not applied.applied:
         return verdict(outcome="not applied", note=applied.detail)
+    aside = bench.set_aside(tree)
     changes = changed_code(tree)
     verdict = functools.partial(verdict, link=applied.link, solution=effect(bench, changes))
     if all(is_test_file(change.path) for change in changes):
-        return verdict(outcome="test only", note="the patch changes nothing but test files")
+        return verdict(outcome="test only", note="the patch changes nothing but tests and what belongs to them")
+    meddling = tampering(changes, bench.instance.patch)
+    if meddling is not None:
+        return verdict(outcome="infrastructure failure", note=f"not judged: {meddling}")
     if not reproduction.stable:
         note = f"not judged, the ground truth itself does not hold here: {reproduction.evidence}"
         return verdict(outcome="infrastructure failure", note=note)
-    return run_candidate(bench, reproduction, candidate, tree, verdict)
+    verdict = functools.partial(verdict, note=_told(aside))
+    judged = run_candidate(bench, reproduction, candidate, tree, verdict)
+    hidden = _hidden(bench, candidate, changes) if judged.f2p_passed else ""
+    return verdict(outcome="infrastructure failure", note=f"not judged: {hidden}", run=judged.run) if hidden else judged
+
+
+def _hidden(bench: Workbench, candidate: Candidate, changes: Sequence[Change]) -> str:
+    """In one line what speaks for hidden failures; the ground truth and patches that cannot hide any are not tried."""
+    if candidate.patch == bench.instance.patch or not gets_beyond_itself(changes):
+        return ""
+    return hidden_failures(bench, candidate.patch)
 
 
 def run_candidate(
@@ -117,7 +145,12 @@ def run_candidate(
     tree: Path,
     verdict: functools.partial[Verdict],
 ) -> Verdict:
-    """The verdict on a patched tree, from the benchmark's tests run in it."""
+    """The verdict on a patched tree, from the benchmark's tests run in it.
+
+    A run whose log is in conflict with itself, or that changes what decides on tests, is not judged. One that was
+    broken off before its summary, and does not claim to have gone well, is: it passes nothing.
+    """
+    instance = bench.instance
     bench.install_project(tree)
     try:
         bench.install_tests(tree)
@@ -125,36 +158,56 @@ def run_candidate(
         return verdict(
             outcome="not applied", note=f"the benchmark's tests have no place after this patch: {error.detail}"
         )
-    shell = suite_command(bench.instance, tree, bench.executables)
+    shell = suite_command(instance, tree, bench.executables)
+    before = tests_in(bench, tree)
     done = bench.run(shell, tree, timeout=bench.config.timeouts.suite)
     run = record(f"{candidate.source}, native command", shell, done)
-    result = grade(
-        bench.instance, parse_log(done.output, bench.instance), done.exit_code, done.ended, reproduction.unreproduced
-    )
     if done.ended not in ("exit", "timeout"):
         return verdict(outcome="infrastructure failure", note=f"stopped by our limit: {done.ended}", run=run)
-    counts = (result.f2p_passed, result.f2p_total, result.p2p_passed, result.p2p_total)
-    return verdict(
-        outcome="timed out" if done.ended == "timeout" else outcome(*counts),
-        f2p_passed=result.f2p_passed,
-        f2p_total=result.f2p_total,
-        p2p_passed=result.p2p_passed,
-        p2p_total=result.p2p_total,
-        note=result.note,
-        run=run,
-    )
+    statuses = parse_log(done.output, instance)
+    conflict = _rewritten(before, tests_in(bench, tree)) if done.ended == "exit" else ""
+    if not conflict and done.ended == "exit" and reproduction.one_summary:
+        conflict = summary_conflict(done.output, statuses, instance)
+    if conflict and not (conflict == NO_SUMMARY and (done.exit_code != 0 or not statuses)):
+        return verdict(outcome="infrastructure failure", note=f"not judged: {conflict}", run=run)
+    graded = functools.partial(grade, instance, statuses, done.exit_code, done.ended, conflict=conflict)
+    own = graded(reproduction.unreproduced)
+    other = graded(reproduction.unreproduced_in_other, dialect=OTHER[instance.dialect])
+    note = "; ".join(filter(None, (verdict.keywords["note"], own.note)))
+    return verdict(**outcomes(done, own, other), note=note, run=run)
 
 
-def changed_code(tree: Path) -> tuple[Change, ...]:
-    """What a patch did to a tree, file by file, with the content before and after."""
-    return tuple(
-        Change(
-            path=change.path,
-            base=None if change.status == "added" else trees.base_bytes(tree, change.path),
-            new=None if change.status == "deleted" else _content(tree / change.path),
-        )
-        for change in trees.changed_files(tree)
-    )
+def outcomes(done: Completed, own: Grade, other: Grade) -> dict[str, Any]:
+    """What a verdict has of a run: counts, and where the tests came to their end the levels and both outcomes."""
+    counts = {name: getattr(own, name) for name in ("f2p_passed", "f2p_total", "p2p_passed", "p2p_total")}
+    if done.ended == "timeout":
+        return {**counts, "outcome": "timed out"}
+    ours, theirs = _outcome(own), _outcome(other)
+    differs = {"other_dialect": other.dialect, "other_outcome": theirs} if theirs != ours else {}
+    levels = {"f2p": level(own.f2p_passed, own.f2p_total), "p2p": level(own.p2p_passed, own.p2p_total)}
+    return {**counts, "outcome": ours, **levels, **differs}
+
+
+def _outcome(result: Grade) -> Outcome:
+    return outcome(result.f2p_passed, result.f2p_total, result.p2p_passed, result.p2p_total)
+
+
+def tests_in(bench: Workbench, tree: Path) -> dict[str, str]:
+    """SHA-256 of the benchmark's test files in a tree, and of changed files that runners read untold, by path."""
+    settings = [change.path for change in trees.changed_files(tree) if is_setting(change.path)]
+    paths = {*patches.patch_paths(bench.instance.test_patch), *settings}
+    return {path: hashlib.sha256(content(tree / path)).hexdigest() for path in sorted(paths) if (tree / path).is_file()}
+
+
+def _rewritten(before: dict[str, str], after: dict[str, str]) -> str:
+    """In one line which of these files the run itself has changed; empty for none."""
+    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    return f"the run itself has changed {changed[0]}, which decides what is tested" if changed else ""
+
+
+def _told(aside: Sequence[str]) -> str:
+    more = f" and {len(aside) - 1} more" if aside[1:] else ""
+    return f"put back to the base: {aside[0]}{more}" if aside else ""
 
 
 def effect(bench: Workbench, changes: Sequence[Change]) -> str:
@@ -162,7 +215,3 @@ def effect(bench: Workbench, changes: Sequence[Change]) -> str:
     tests = patches.patch_paths(bench.instance.test_patch)
     code = [change for change in changes if change.path not in tests]
     return solution_digest(code, package_roots(patches.patch_paths(bench.instance.patch)))
-
-
-def _content(path: Path) -> bytes:
-    return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()

@@ -48,10 +48,10 @@ def test_each_dialect_weighs_each_status_its_own_way(dialect, status, f2p_passes
     assert of_p2p.p2p_held == {P2P: p2p_holds}
 
 
-@pytest.mark.parametrize(("dialect", "passed"), [("swe-bench", 1), ("swe-bench-live", 3)])
-def test_live_forgives_absent_f2p_tests_once_another_has_passed(dialect, passed):
+@pytest.mark.parametrize("dialect", ["swe-bench", "swe-bench-live"])
+def test_absent_f2p_tests_are_not_forgiven_because_another_has_passed(dialect):
     result = graded(dialect, {"a": "PASSED", "c": "SKIPPED"}, f2p=("a", "b", "c"), p2p=())
-    assert (result.f2p_passed, result.resolved) == (passed, passed == 3)
+    assert (result.f2p_passed, result.f2p_total, result.resolved) == (1, 3, False)
 
 
 def test_everything_passed_is_resolved():
@@ -117,3 +117,68 @@ def test_a_printed_line_that_looks_like_a_pass_does_not_make_one():
     output = "PASSED t.py::test_fix\nPASSED t.py::test_keep\n"
     instance = make_instance("pytest -rA", fail_to_pass=(F2P,), pass_to_pass=(P2P,))
     assert not grade(instance, parse_log(output, instance), 1, "exit").resolved
+
+
+def test_the_other_dialect_reads_the_same_run() -> None:
+    instance = make_instance("pytest -rA", fail_to_pass=(F2P, "t.py::test_b"), pass_to_pass=(P2P,))
+    statuses = {F2P: "PASSED"}
+    own, other = (grade(instance, statuses, 0, "exit", dialect=one) for one in (None, "swe-bench-live"))
+    assert (own.dialect, own.f2p_passed, own.p2p_passed) == ("swe-bench", 1, 0)
+    assert (other.dialect, other.f2p_passed, other.p2p_passed) == ("swe-bench-live", 1, 1)
+
+
+def test_what_else_speaks_against_a_run_lets_no_test_count() -> None:
+    instance = make_instance("pytest -rA", fail_to_pass=(F2P,), pass_to_pass=(P2P,))
+    result = grade(instance, {F2P: "PASSED", P2P: "PASSED"}, 0, "exit", conflict="a forged log")
+    assert (result.f2p_passed, result.p2p_passed, result.note) == (0, 0, "a forged log")
+
+
+def test_a_test_named_twice_counts_once_and_one_in_both_lists_in_both() -> None:
+    result = graded("swe-bench", {F2P: "PASSED", P2P: "FAILED"}, f2p=(F2P, F2P, P2P), p2p=(P2P, P2P))
+    assert (result.f2p_passed, result.f2p_total, result.p2p_passed, result.p2p_total) == (1, 2, 0, 1)
+
+
+LOG = """\
+============================= test session starts ==============================
+collected 8 items
+
+=========================== short test summary info ============================
+PASSED t.py::test_twice
+PASSED t.py::test_cut[(1, 2)]
+PASSED t.py::test_cut[(1, 3)]
+PASSED t.py::test_torn[a b]
+FAILED t.py::test_torn[a c] - assert 0
+SKIPPED [1] t.py:7: not here
+XFAIL t.py::test_known - a known bug
+XPASS t.py::test_better - fixed by now
+FAILED t.py::test_strict - [XPASS(strict)]
+FAILED t.py::test_twice - assert 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "status", "swe_bench", "live"),
+    [
+        pytest.param("t.py::test_skip", "missing", (False, False), (False, True), id="skipped, as pytest sums it up"),
+        pytest.param("t.py::test_known", "XFAIL", (True, True), (False, False), id="expected failure"),
+        pytest.param("t.py::test_better", "missing", (False, False), (False, True), id="unexpected pass"),
+        pytest.param("t.py::test_strict", "FAILED", (False, False), (False, False), id="strict unexpected pass"),
+        pytest.param("t.py::test_nowhere", "missing", (False, False), (False, True), id="missing"),
+        pytest.param("t.py::test_twice", "FAILED", (False, False), (False, False), id="twice in the log"),
+        pytest.param("t.py::test_cut[(1,", "PASSED", (True, True), (True, True), id="cut at a space, as parsed"),
+    ],
+)
+def test_lines_of_a_log_are_weighed_by_both_dialects(test, status, swe_bench, live):
+    instance = make_instance("pytest -rA", fail_to_pass=(test,), pass_to_pass=(test,))
+    statuses = parse_log(LOG, instance)
+    for dialect, expected in (("swe-bench", swe_bench), ("swe-bench-live", live)):
+        result = grade(instance, statuses, 1, "exit", dialect=dialect)
+        assert (result.f2p[test], (result.f2p_held[test], result.p2p_held[test])) == (status, expected)
+
+
+def test_a_cut_name_whose_tests_disagree_is_missing_where_names_keep_their_spaces() -> None:
+    instance = make_instance("pytest -rA", log_parser="parse_log_pytest_v2", fail_to_pass=("t.py::test_torn[a",))
+    result = grade(instance, parse_log(LOG, instance), 1, "exit")
+    assert result.f2p == {"t.py::test_torn[a": "missing"}
+    whole = make_instance("pytest -rA", log_parser="parse_log_pytest_v2", fail_to_pass=("t.py::test_cut[(1,",))
+    assert grade(whole, parse_log(LOG, whole), 1, "exit").f2p_passed == 1

@@ -34,7 +34,7 @@ def trials(*grades: Grade, ended: str = "exit", broken: str | None = None) -> li
         Run(what=f"run {number}", command="pytest", ended=ended, exit_code=code, seconds=1.0)
         for number, code in enumerate(codes, 1)
     ]
-    return [Trial(run, one, broken) for run, one in zip(runs, grades, strict=True)]
+    return [Trial(run, one, broken, one, "") for run, one in zip(runs, grades, strict=True)]
 
 
 @pytest.mark.parametrize(
