@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     NonNegativeInt,
@@ -25,8 +27,13 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from patchperf.errors import InputError
+from patchperf.isolation.partitions import Kind
 from patchperf.isolation.plan import Level, Plan, Sizes, choose
+from patchperf.isolation.state import Tuning
 from patchperf.isolation.topology import Topology
+from patchperf.measure.calibration import CountingWindow, Window
+from patchperf.measure.collector import Collector
+from patchperf.quality.dimensions import Efficiency, dimensions, wrong_weights
 from patchperf.sandbox.protocol import Limits
 from patchperf.study.instance import GROUND_TRUTH
 
@@ -66,11 +73,15 @@ class Dataset(Section):
 
 
 class Source(Section):
-    """Who produced patches: a name, its predictions file or folder, and what its authors report as resolved."""
+    """Who produced patches: a name, its predictions file or folder, and what its authors report as resolved.
+
+    ``previous`` names the source of an earlier run that this one is compared with, outcome by outcome.
+    """
 
     name: Name
     predictions: str
     resolved: str | tuple[str, ...] | None = None
+    previous: Name | None = None
 
     @model_validator(mode="after")
     def _not_ground_truth(self) -> Source:
@@ -107,13 +118,36 @@ class Environments(Section):
     pythonpath: tuple[str, ...] = (".", "src")
 
 
-class SandboxSettings(Section):
-    """``confinement: required`` refuses to run patches where the kernel grants no namespaces; ``best-effort`` runs them
-    with limits only, and every record says so."""
+class Images(Section):
+    """How the images of sandbox docker are had: pulled where they are missing, or never.
 
-    kind: Literal["local"] = "local"
+    ``attempts`` at each pull, with growing pauses; no more than ``at_once`` pulls at a time and ``per_hour`` in an hour
+    by all studies that share the cache; none where less than ``free_gb`` (10^9 bytes) is free. ``remove``: those that
+    were pulled for a study go after their last case. ``activate`` is what a shell runs in an image to have its Python.
+    """
+
+    pull: Literal["missing", "never"] = "missing"
+    attempts: PositiveInt = 4
+    at_once: PositiveInt = 2
+    per_hour: PositiveInt = 30
+    free_gb: Annotated[float, Field(ge=0)] = 20.0
+    remove: bool = False
+    activate: str | None = None
+
+
+class SandboxSettings(Section):
+    """Where patches run: confined by this machine's kernel (``local``), or in the benchmark's images (``docker``).
+
+    ``confinement: required`` refuses to run patches where the kernel grants no namespaces; ``best-effort`` runs them
+    with limits only, and every record says so. ``images`` and ``seccomp`` (the file of a profile to use instead of the
+    engine's own) are for ``docker``.
+    """
+
+    kind: Literal["local", "docker"] = "local"
     confinement: Literal["required", "best-effort"] = "required"
     limits: Limits = Limits()
+    images: Images = Images()
+    seccomp: str | None = None
 
 
 class Timeouts(Section):
@@ -126,32 +160,45 @@ class Timeouts(Section):
     replicate: PositiveFloat = 600
 
 
-class Calibration(Section):
+class Calibration(Section, Window):
     """The window that the fastest solution's measured loop has to fall into, in seconds."""
 
     min_seconds: PositiveFloat = 4.0
     max_seconds: PositiveFloat = 8.0
 
-    @model_validator(mode="after")
-    def _doubling_lands(self) -> Calibration:
-        if self.max_seconds < 2 * self.min_seconds:
-            raise ValueError("max_seconds must be at least twice min_seconds, or doubling can step over the window")
-        return self
+
+class Counting(Section, CountingWindow):
+    """How long a simulator counts a replicate's loop, in seconds under the emulator."""
 
 
 class Isolation(Sizes):
     """What keeps others off the cores that measure, how many cores are for what, and what to do where that fails.
 
-    ``partition`` is the kind of control group at level "partition". A level by itself stands for a section with it.
+    ``partition`` is the kind of control group at level "partition", ``tuning`` what is set there for the whole machine.
+    A level by itself stands for a section with it.
     """
 
     level: Level = "none"
-    partition: Literal["isolated", "root"] = "isolated"
+    partition: Kind = "root"
     weaker: Literal["refuse", "allow"] = "refuse"
+    tuning: Tuning = Tuning()
 
-    def plan(self, topology: Topology) -> Plan:
-        """What each CPU is for; raises MachineError where that cannot be had and ``weaker`` does not allow less."""
-        return choose(topology, self, self.level, self.weaker)
+    def plan(self, topology: Topology, no_partitions: str | None = None) -> Plan:
+        """What each CPU is for; ``no_partitions`` says why the machine cannot be partitioned, None if it can.
+
+        Raises MachineError where that cannot be had and ``weaker`` does not allow less.
+        """
+        return choose(topology, self, self.level, self.weaker, no_partitions)
+
+    @property
+    def pool_size(self) -> int:
+        """How many threads a pool may have: the cores of a group, at most the CPUs there are.
+
+        At level "none", at most those that this process may use; at any other, those that it may use are not those that
+        are measured on.
+        """
+        usable = os.sched_getaffinity(0) if self.level == "none" else range(os.cpu_count() or 1)
+        return min(self.group_cores, len(usable))
 
     @model_serializer(mode="wrap")
     def _shortest(self, whole: SerializerFunctionWrapHandler) -> Any:
@@ -159,12 +206,71 @@ class Isolation(Sizes):
         return self.level if self == Isolation(level=self.level) else whole(self)
 
 
+class QualityDecay(Section):
+    """How a score falls beyond the ground truth's count; see ``patchperf.quality.decay``."""
+
+    formula: Literal["reciprocal", "exponential", "linear"] = "reciprocal"
+    half: PositiveFloat = 1.0
+
+
+class Speed(Section):
+    """How fast a source generates, and how large it is, in billions of parameters; a number by itself is the speed."""
+
+    tokens_per_second: PositiveFloat
+    total_parameters: PositiveFloat | None = None
+    active_parameters: PositiveFloat | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _number_alone(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return {"tokens_per_second": value}
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a number, without quotes, or a section with keys of {_fields(cls)}")
+        return value
+
+    @model_validator(mode="after")
+    def _active_of_total(self) -> Speed:
+        if self.total_parameters and self.active_parameters and self.active_parameters > self.total_parameters:
+            raise ValueError("active_parameters must not be above total_parameters")
+        return self
+
+
+class Quality(Section):
+    """What the Quality Index is made of; ``speeds`` are of sources, ``schemes`` further weights, by name."""
+
+    efficiency: Efficiency = "runtime"
+    metric: Literal["auto", "instructions", "wall_ns"] = "auto"
+    speeds: dict[str, Speed] = {}
+    decay: QualityDecay = QualityDecay()
+    severity: Literal["low", "medium", "high"] = "low"
+    schemes: dict[Name, dict[str, Annotated[float, Field(ge=0, le=1)]]] = {}
+
+    @model_validator(mode="after")
+    def _weights_of_dimensions(self) -> Quality:
+        for name, weights in self.schemes.items():
+            if wrong := wrong_weights(weights, dimensions(self.efficiency)):
+                raise ValueError(f"scheme {name}: {wrong}")
+        return self
+
+    @model_validator(mode="after")
+    def _speeds_for_generation(self) -> Quality:
+        if self.efficiency in ("generation", "both") and not self.speeds:
+            raise ValueError(f"efficiency {self.efficiency} needs speeds: tokens per second of each source")
+        return self
+
+
+def _off_without_quotes(value: Any) -> Any:
+    """YAML reads an off without quotes as false."""
+    return "off" if value is False else value
+
+
 class Config(Section):
     """All settings of a study; see config/README.md."""
 
     datasets: Annotated[tuple[Dataset, ...], Field(min_length=1)]
     sources: tuple[Source, ...] = ()
-    repositories: Repositories
+    repositories: Repositories | None = None
     environments: Environments = Environments()
     cache: str = ".patchperf"
     scratch: str | None = None
@@ -178,11 +284,34 @@ class Config(Section):
     replicates: Annotated[int, Field(ge=1)] = 5
     attempts: PositiveInt = 3
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    practical_threshold: Annotated[float, Field(ge=0)] = 0.01
     collapse: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    garbage_collector: Annotated[Collector, BeforeValidator(_off_without_quotes)] = "untouched"
+    counting: Counting = Counting()
+    quality: Quality = Quality()
     seed: NonNegativeInt = 1
     isolation: Isolation = Isolation()
     instances: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     exclude: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _images_are_environments(self) -> Config:
+        if self.sandbox.kind == "docker" and self.environments != Environments():
+            raise ValueError("environments is for sandbox local: with docker each image has its own; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _trees_come_from_repositories(self) -> Config:
+        if self.sandbox.kind == "local" and self.repositories is None:
+            raise ValueError(f"key repositories is missing, a section with some of {_fields(Repositories)}")
+        return self
+
+    @model_validator(mode="after")
+    def _speeds_of_sources(self) -> Config:
+        names = [source.name for source in self.sources]
+        if unknown := sorted(set(self.quality.speeds).difference(names)):
+            raise ValueError(f"quality.speeds: no source {unknown[0]}; there are {', '.join(names) or 'none'}")
+        return self
 
     @model_validator(mode="after")
     def _unique_names(self) -> Config:
@@ -194,6 +323,22 @@ class Config(Section):
             if twice:
                 raise ValueError(f"{kind}: two of one name: {', '.join(twice)}; give each a name of its own")
         return self
+
+    @model_validator(mode="after")
+    def _previous_are_sources(self) -> Config:
+        names = {source.name for source in self.sources}
+        for name, previous in self.previous.items():
+            if previous == name or previous not in names:
+                others = ", ".join(sorted(names - {name})) or "no other"
+                raise ValueError(f"source {name}: previous = {previous} is no other source; there are {others}")
+            if self.previous.get(previous) == name:
+                raise ValueError(f"source {name}: previous = {previous}, and the other way round; drop one of them")
+        return self
+
+    @property
+    def previous(self) -> dict[str, str]:
+        """The source of the run before, by the name of each that has one."""
+        return {source.name: source.previous for source in self.sources if source.previous is not None}
 
 
 def load_config(values: Mapping[str, Any], where: str = "configuration") -> Config:
@@ -213,8 +358,15 @@ def load_isolation(values: Mapping[str, Any], where: str = "configuration") -> I
     return _validated(_Isolated, given, where).isolation
 
 
+def load_memory_mb(values: Mapping[str, Any], where: str = "configuration") -> int:
+    """The memory (MiB) that a command of such a configuration may use; raises InputError as ``load_config``."""
+    given = {key: value for key, value in values.items() if key == "sandbox"}
+    return _validated(_Isolated, given, where).sandbox.limits.memory_mb
+
+
 class _Isolated(Section):
     isolation: Isolation = Isolation()
+    sandbox: SandboxSettings = SandboxSettings()
 
 
 def _validated(section: type[AnySection], values: Mapping[str, Any], where: str) -> AnySection:
@@ -288,8 +440,10 @@ def _key(detail: ErrorDetails) -> str:
 def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The model whose keys are allowed at a location such as ``("datasets", 0)``; None where there is none."""
     model: type[BaseModel] = Config
+    is_name = False
     for step in location:
-        if isinstance(step, int):
+        if isinstance(step, int) or is_name:
+            is_name = False
             continue
         field = model.model_fields.get(step)
         if field is None:
@@ -298,6 +452,7 @@ def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:
         if not found:
             return None
         model = found[0]
+        is_name = get_origin(field.annotation) is dict
     return model
 
 

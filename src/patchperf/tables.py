@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,27 @@ from patchperf.errors import InputError
 LONG = 40
 """Rows from which a LaTeX table breaks over pages."""
 
+MOST = 1_000
+"""Rows that a LaTeX table has at most: some twenty pages; nobody prints more."""
+
+BREAKING, PAGE, DENSE = 18, 90, 130
+"""Characters from which a text breaks in such a table; that fit beside each other on a page in small print; and on a
+page turned aside."""
+
+SMALLEST = 0.0001
+"""Below it, print says no more of a p-value."""
+
+PACKAGES = "% \\usepackage{array,booktabs,longtable,graphicx,pdflscape}\n"
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)
+
 
 def write_table(
     frame: pd.DataFrame, csv_path: str | Path, tex_path: str | Path, caption: str, columns: Sequence[str] | None = None
@@ -21,7 +43,8 @@ def write_table(
     """Write a table twice: as CSV, and as a LaTeX table (packages booktabs and longtable) with a caption.
 
     CSV has all columns, floats that read back to the same bits, and lists joined by a space. LaTeX has ``columns``
-    (default: all) with four significant digits. The label is ``tab:`` and the file's name. Missing folders are made.
+    (default: all) with four significant digits, p-values with four decimals. The label is ``tab:`` and the file's name.
+    Missing folders are made.
     """
     for path in (csv_path, tex_path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -51,23 +74,79 @@ def read_table(path: str | Path, schema: Mapping[str, str]) -> pd.DataFrame:
 
 
 def latex_table(frame: pd.DataFrame, caption: str, label: str) -> str:
-    """The table as LaTeX source with booktabs' rules; more than 40 rows become a longtable.
+    """The table as LaTeX source with booktabs' rules; its first line names the packages that it needs.
 
-    Cells and column names are escaped; ``caption`` is LaTeX already.
+    A small one is a table, shrunk a little where it is wider than the text. One of more than 40 rows, or much wider, is
+    a longtable in small print whose long texts break, on pages turned aside where it is wide. Cells and column names
+    are escaped; ``caption`` is LaTeX already. Of more than 1,000 rows the first are set, and the caption says so.
     """
-    numeric = [pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind) for kind in frame.dtypes]
-    long = len(frame) > LONG
-    style = _joined(frame).reset_index(drop=True).style.hide(axis="index")
-    style = style.format(_cell, na_rep="--", escape="latex").format_index(escape="latex", axis="columns")
-    return "% \\usepackage{booktabs,longtable}\n" + style.to_latex(
+    if len(frame) > MOST:
+        caption = f"{caption} The first {MOST} of {len(frame)} rows; all are in the CSV file."
+    cells = _joined(frame.head(MOST)).reset_index(drop=True)
+    widths = {name: _width(cells[name], str(name)) for name in cells.columns}
+    total = sum(widths.values())
+    long = total > PAGE or len(cells) > LONG
+    style = cells.style.hide(axis="index").format(_cell, na_rep="--", escape="latex")
+    levels = [name for name in cells.columns if _is_level(str(name))]
+    style = style.format(_level, na_rep="--", subset=pd.Index(levels)) if levels else style
+    if long:
+        broken = [name for name in cells.columns if widths[name] > BREAKING]
+        style = style.format(_breakable, na_rep="--", subset=pd.Index(broken)) if broken else style
+    headings = (
+        style.format_index(_heading, axis="columns") if long else style.format_index(escape="latex", axis="columns")
+    )
+    source = headings.to_latex(
         environment="longtable" if long else "table",
         position=None if long else "htbp",
         position_float=None if long else "centering",
-        column_format="".join("r" if number else "l" for number in numeric),
+        column_format="".join(_alignment(cells[name], widths[name], long) for name in cells.columns),
         hrules=True,
         caption=caption,
         label=label,
     )
+    return PACKAGES + (_small_print(source, total) if long else _fitting(source))
+
+
+def _is_number(cells: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype)
+
+
+def _alignment(cells: pd.Series, width: int, long: bool) -> str:
+    if _is_number(cells):
+        return "r"
+    return rf">{{\raggedright\arraybackslash}}p{{{BREAKING / 2:g}em}}" if long and width > BREAKING else "l"
+
+
+def _width(cells: pd.Series, name: str) -> int:
+    """How many characters a column is wide, about: its longest cell, or a part of its name that does not break."""
+    shown = cells.map(_level if _is_level(name) else _cell, na_action="ignore")
+    lengths = shown.map(lambda text: len(re.sub(r"\\times|[$^{}]", "", text)), na_action="ignore")
+    return max(*map(len, name.split("_")), int(lengths.max()) if lengths.notna().any() else 0)
+
+
+def _heading(name: object) -> str:
+    """A column's name, its parts on lines of their own."""
+    parts = [part.translate(_LATEX) for part in str(name).split("_")]
+    return r"\shortstack[l]{" + r"\_\\".join(parts) + "}" if len(parts) > 1 else parts[0]
+
+
+def _fitting(source: str) -> str:
+    shrunk = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+    return source.replace(r"\begin{tabular}", f"{shrunk}\n\\begin{{tabular}}").replace(
+        r"\end{tabular}", r"\end{tabular}}"
+    )
+
+
+def _small_print(source: str, width: int) -> str:
+    begin, end = (r"\begin{landscape}", r"\end{landscape}") if width > PAGE else (r"\begingroup", r"\endgroup")
+    size = r"\tiny" if width > DENSE else r"\scriptsize"
+    return f"{begin}{size}\\setlength{{\\tabcolsep}}{{2pt}}\n{source}{end}\n"
+
+
+def _breakable(value: Any) -> str:
+    """A text's LaTeX that may break behind its punctuation."""
+    escaped = str(value).translate(_LATEX)
+    return re.sub(r"(?<=[,:;/.-])(?=\S)|(?<=\\_)(?=[^\\])", r"\\allowbreak{}", escaped)
 
 
 def _joined(frame: pd.DataFrame) -> pd.DataFrame:
@@ -77,6 +156,15 @@ def _joined(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _words(value: Any) -> str:
     return value if isinstance(value, str) else " ".join(map(str, value))
+
+
+def _is_level(name: str) -> bool:
+    """Whether a column has p-values."""
+    return name in ("p", "q") or name.startswith("p_")
+
+
+def _level(p: Any) -> str:
+    return f"{p:.4f}" if p >= SMALLEST else f"$<{SMALLEST:g}$"
 
 
 def _cell(value: Any) -> str:

@@ -14,7 +14,7 @@ SCHEMA = {
     "sources": "object",
     "n": "int64",
     "repetitions": "Int64",
-    "p": "float64",
+    "rsd": "float64",
     "distinguishable": "bool",
     "reported": "boolean",
 }
@@ -75,6 +75,12 @@ def test_numbers_in_latex_have_four_digits_and_people_s_signs() -> None:
         assert re.search(rf"& {re.escape(cell)} (&|\\\\)", text), cell
 
 
+def test_p_values_have_four_decimals_down_to_a_bound() -> None:
+    levels = pd.DataFrame({"p": [0.04999, 1.0, 1e-30, math.nan], "p_blocks": [0.0001, 0.00009, 0.5, 0.25]})
+    rows = [line for line in latex_table(levels, "caption", "tab:t").splitlines() if line.endswith(r"\\")][1:]
+    assert rows == [r"0.0500 & 0.0001 \\", r"1.0000 & $<0.0001$ \\", r"$<0.0001$ & 0.5000 \\", r"-- & 0.2500 \\"]
+
+
 def test_only_the_named_columns_are_printed_and_long_tables_break_over_pages(tmp_path: Path) -> None:
     long = pd.concat([example()] * 11)
     write_table(long, tmp_path / "t.csv", tmp_path / "t.tex", "caption", ["instance_id", "n"])
@@ -90,3 +96,10 @@ def test_text_that_latex_would_act_on_is_escaped() -> None:
         assert len(re.findall(r"(?<!\\)&", row)) == len(SCHEMA) - 1
         assert not re.search(r"(?<!\\)[_%#]", row)
     assert r"100 \% \{x\} \$y\$ \#" in rows[-1]
+
+
+def test_a_huge_table_is_set_in_part_and_says_so() -> None:
+    source = latex_table(pd.DataFrame({"n": range(2500)}), "Numbers.", "tab:n")
+    assert r"\caption{Numbers. The first 1000 of 2500 rows; all are in the CSV file.}" in source
+    assert "\n999 " in source
+    assert "\n1000 " not in source

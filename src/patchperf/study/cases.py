@@ -39,19 +39,24 @@ class Case(BaseModel):
 
 CASE_COLUMNS = ("instance_id", "case", "solution", "code", "sources", "representative")
 OUTCOME_COLUMNS = (
-    "instance_id", "source", "outcome", "f2p_passed", "f2p_total", "p2p_passed", "p2p_total", "dialect",
-    "reported_resolved", "solution", "link", "note",
+    "instance_id", "repo", "source", "outcome", "f2p_passed", "f2p_total", "p2p_passed", "p2p_total", "dialect",
+    "reported_resolved", "solution", "link", "note", "f2p", "p2p", "other_dialect", "other_outcome",
 )  # fmt: skip
 
 
 def build_cases(
-    kept: Sequence[str], verdicts: Mapping[str, Verdicts], probes: Mapping[str, Probe], protocol: Any
+    kept: Sequence[str],
+    verdicts: Mapping[str, Verdicts],
+    probes: Mapping[str, Probe],
+    protocol: Any,
+    images: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """One row per case and distinct solution.
 
     ``case`` is the digest of all that a measurement of the case depends on: the probe, every solution's code, and
-    ``protocol`` (any JSON value: window, replicates, seed, counter backend, host class). ``code`` is the digest of a
-    solution's code, of which ``solution`` is the short form; ``representative`` is the source whose patch is measured.
+    ``protocol`` (any JSON value: window, replicates, seed, counter backend, host class), and the id of its image, by
+    instance, where it is run in one (``images``). ``code`` is the digest of a solution's code, of which ``solution`` is
+    the short form; ``representative`` is the source whose patch is measured.
     """
     rows = []
     for name in kept:
@@ -66,7 +71,8 @@ def build_cases(
             )
         solutions = distinct_solutions(correct)
         codes = {solution.id: correct[solution.sources[0]] for solution in solutions}
-        case = content_digest([PROTOCOL, probes[name].spec, sorted(codes.values()), protocol])
+        image = [images[name]] if images else []
+        case = content_digest([PROTOCOL, probes[name].spec, sorted(codes.values()), protocol, *image])
         rows += [
             (name, case, solution.id, codes[solution.id], list(solution.sources), solution.sources[0])
             for solution in solutions
@@ -74,12 +80,16 @@ def build_cases(
     return pd.DataFrame(rows, columns=list(CASE_COLUMNS))
 
 
-def build_outcomes(verdicts: Mapping[str, Verdicts], cases: pd.DataFrame) -> pd.DataFrame:
-    """One row per instance and source; ``solution`` is set where the candidate's code is measured in a case."""
+def build_outcomes(verdicts: Mapping[str, Verdicts], cases: pd.DataFrame, repos: Mapping[str, str]) -> pd.DataFrame:
+    """One row per instance and source; ``solution`` is set where the candidate's code is measured in a case.
+
+    ``repos`` are the repositories by instance id.
+    """
     measured = dict(zip(zip(cases.instance_id, cases.code, strict=True), cases.solution, strict=True))
     rows = [
         {
             "instance_id": name,
+            "repo": repos[name],
             "source": source,
             **verdict.model_dump(exclude={"patch", "solution", "run"}),
             "reported_resolved": graded.reported.get(source),

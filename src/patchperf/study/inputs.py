@@ -14,6 +14,7 @@ from patchperf.config import Config, Repositories, cache_folder
 from patchperf.errors import InputError, MachineError
 from patchperf.sandbox import mirrors
 from patchperf.sandbox.environments import EnvironmentSpec, environment_for, load_environments
+from patchperf.sandbox.image_spec import ImageSpec
 from patchperf.sandbox.interpreters import find_python
 from patchperf.study.datasets import load_instances, select_instances
 from patchperf.study.instance import Candidate, Instance
@@ -34,7 +35,7 @@ class Inputs:
 
     instances: tuple[Instance, ...]
     candidates: dict[str, tuple[Candidate, ...]]
-    environments: dict[str, EnvironmentSpec]
+    environments: dict[str, EnvironmentSpec | ImageSpec]
     sources: pd.DataFrame
 
 
@@ -50,25 +51,28 @@ def load_inputs(config: Config, folders: Folders) -> Inputs:
     used = [instance for instance in instances if instance.instance_id not in config.exclude]
     known = {instance.instance_id for instance in everything}
     predictions = {source.name: load_predictions(source, known, folders) for source in config.sources}
-    check_commits(used, config, folders)
+    if config.sandbox.kind == "local" and config.repositories is not None:
+        check_commits(used, config.repositories, folders, cache_folder(config))
     return Inputs(
         instances=tuple(instances),
         candidates=_candidates(predictions, instances),
-        environments=_environments(config, used, folders),
+        environments={**_images(config, used)}
+        if config.sandbox.kind == "docker"
+        else {**_environments(config, used, folders)},
         sources=count_predictions(predictions, {instance.instance_id for instance in used}),
     )
 
 
-def check_commits(instances: Sequence[Instance], config: Config, folders: Folders) -> None:
+def check_commits(instances: Sequence[Instance], repositories: Repositories, folders: Folders, cache: Path) -> None:
     """Raise InputError if a base commit is in no mirror."""
     for repo in sorted({instance.repo for instance in instances}):
         needed = {instance.base_commit: instance.instance_id for instance in instances if instance.repo == repo}
-        mirror = mirrors.mirror(repo, config.repositories, folders, cache_folder(config), sorted(needed))
+        mirror = mirrors.mirror(repo, repositories, folders, cache, sorted(needed))
         missing = mirrors.missing_commits(mirror, sorted(needed))
         if missing:
             more = f" (and {len(missing) - 1} more are missing)" if missing[1:] else ""
             raise InputError(
-                f"{needed[missing[0]]}: {mirror} has no commit {missing[0]}{more}: {_remedy(config.repositories)}, or "
+                f"{needed[missing[0]]}: {mirror} has no commit {missing[0]}{more}: {_remedy(repositories)}, or "
                 "list the instance under exclude"
             )
 
@@ -127,6 +131,18 @@ def _environments(config: Config, instances: Sequence[Instance], folders: Folder
         return spec
 
     return {instance.instance_id: environment(instance) for instance in instances if is_run(instance, config)}
+
+
+def _images(config: Config, instances: Sequence[Instance]) -> dict[str, ImageSpec]:
+    run = [instance for instance in instances if is_run(instance, config)]
+    for instance in run:
+        if not instance.image:
+            raise InputError(
+                f"{instance.instance_id}: the row names no image, which sandbox docker needs: use rows of SWE-bench 5 "
+                "(image) or SWE-bench-Live (docker_image), or add that field"
+            )
+    activate = config.sandbox.images.activate
+    return {instance.instance_id: ImageSpec(image=instance.image, activate=activate) for instance in run}
 
 
 def is_run(instance: Instance, config: Config) -> bool:

@@ -52,7 +52,7 @@ def test_a_kept_instance_whose_ground_truth_is_not_resolved_is_an_error_that_nam
 
 def test_outcomes_name_the_measured_solution_of_resolved_candidates_only() -> None:
     cases = build_cases(["i-1"], RESOLVED, PROBE, "protocol")
-    outcomes = build_outcomes(RESOLVED, cases).set_index("source")
+    outcomes = build_outcomes(RESOLVED, cases, {"i-1": "o/n"}).set_index("source")
     assert outcomes.solution["y"] == outcomes.solution["ground_truth"] == "a" * 10
     assert pd.isna(outcomes.solution["z"])
 
@@ -74,14 +74,14 @@ def ledger() -> pd.DataFrame:
 def test_measurements_carry_the_sources_of_today() -> None:
     cases = build_cases(["i-1"], RESOLVED, PROBE, "protocol")
     old = pd.DataFrame({"instance_id": ["i-1"], "solution": ["a" * 10], "sources": [["ground_truth"]], "value": [1.0]})
-    table, _ = collect(cases, ledger(), [Measured(instance_id="i-1", case=cases.case[0])], [old])
+    table, _ = collect(cases, ledger(), [Measured(instance_id="i-1", case=cases.case[0])], [], [old])
     assert list(table.sources[0]) == ["ground_truth", "y"]
 
 
 def test_a_case_that_cannot_be_measured_leaves_the_corpus_with_its_reason() -> None:
     cases = build_cases(["i-1"], RESOLVED, PROBE, "protocol")
     failed = Measured(instance_id="i-1", case=cases.case[0], reason="trial-timeout", evidence="stopped")
-    _, changed = collect(cases, ledger(), [failed], [])
+    _, changed = collect(cases, ledger(), [failed], [], [])
     assert list(changed[["stage", "status", "reason", "detail"]].iloc[0]) == [
         "measurement", "excluded", "trial-timeout", "stopped",
     ]  # fmt: skip
@@ -90,4 +90,15 @@ def test_a_case_that_cannot_be_measured_leaves_the_corpus_with_its_reason() -> N
 def test_a_measurement_of_another_version_of_its_case_is_refused() -> None:
     cases = build_cases(["i-1"], RESOLVED, PROBE, "protocol")
     with pytest.raises(InputError, match=r"measurements/i-1\.parquet belongs to another version"):
-        collect(cases, ledger(), [Measured(instance_id="i-1", case="0" * 64)], [])
+        collect(cases, ledger(), [Measured(instance_id="i-1", case="0" * 64)], [], [])
+    with pytest.raises(InputError, match=r"counts/i-1\.parquet belongs to another version"):
+        collect(cases, ledger(), [], [Measured(instance_id="i-1", case="0" * 64)], [])
+
+
+def test_a_solution_that_was_measured_and_not_counted_is_told_in_the_ledger() -> None:
+    cases = build_cases(["i-1"], RESOLVED, PROBE, "protocol")
+    measured = Measured(instance_id="i-1", case=cases.case[0])
+    counted = measured.model_copy(update={"dropped": {"b": "solution b (model): counting-timeout: too slow"}})
+    _, changed = collect(cases, ledger(), [measured], [counted], [])
+    assert changed.status.tolist() == ledger().status.tolist()
+    assert changed.detail[0] == "not counted: solution b (model): counting-timeout: too slow"

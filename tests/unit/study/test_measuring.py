@@ -5,12 +5,14 @@ import dataclasses
 import pytest
 from small_benches import make_bench
 
+from patchperf.config import Isolation
 from patchperf.counters.preflight import Choice
 from patchperf.errors import MachineError
-from patchperf.measure.envelope import fixed_variables, pool_size
+from patchperf.measure.envelope import fixed_variables
 from patchperf.study.cases import Case, CaseSolution
+from patchperf.study.host import Host
 from patchperf.study.instance import GROUND_TRUTH
-from patchperf.study.measuring import Host, plan_case
+from patchperf.study.measuring import plan_case
 from patchperf.study.rows import Row
 from patchperf.study.single_point import find_single_point
 
@@ -19,7 +21,7 @@ PATCH = "--- a/code.py\n+++ b/code.py\n@@ -1 +1 @@\n-answer = 41\n+answer = 42\n
 HERE = Host(
     host="a machine",
     counter=Choice(backend="none", reason="", tried={}),
-    environment=fixed_variables(pool_size(4)),
+    environment=fixed_variables(Isolation().pool_size),
     confinement="",
 )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from small_instances import make_instance, new_file
 
-from patchperf.config import Config
+from patchperf.config import Config, Isolation
 from patchperf.errors import InputError
-from patchperf.measure.envelope import fixed_variables, pool_size
+from patchperf.measure.envelope import fixed_variables
 from patchperf.sandbox.environments import Environment
 from patchperf.sandbox.local import local_sandbox
 from patchperf.study.commands import ShellCommand
@@ -83,7 +83,7 @@ def test_commands_see_their_own_environment_and_nothing_of_the_users(
     seen = dict(line.split("=", 1) for line in done.output.splitlines() if "=" in line)
     assert not {"SECRET", "PYTHONOPTIMIZE", "PYTEST_ADDOPTS"} & seen.keys()
     assert "99" not in seen.values()
-    assert seen.items() >= fixed_variables(pool_size(4)).items()
+    assert seen.items() >= fixed_variables(Isolation().pool_size).items()
     assert (seen["EXTRA"], seen["PYTHONHASHSEED"], seen["TZ"]) == ("1", "0", "UTC")
     assert seen["PYTHONPATH"].split(":")[:2] == ["/testbed", "/testbed/src"]
 
