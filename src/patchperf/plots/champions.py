@@ -15,6 +15,7 @@ from patchperf.plots.style import (
     metric_label,
     new_figure,
     say_missing,
+    short_names,
     strip_axis,
     styled,
 )
@@ -33,7 +34,7 @@ def draw_champions(champions: pd.DataFrame) -> Figure:
         return empty_figure("No cases were measured: no votes.")
     metrics = list(champions.groupby("metric"))
     sources = source_order(champions["source"])
-    figure = new_figure(SINGLE if len(metrics) == 1 else DOUBLE, 1.0 + 0.32 * len(sources))
+    figure = new_figure(SINGLE if len(metrics) == 1 else DOUBLE, 1.2 + 0.32 * len(sources))
     panels = figure.subplots(1, len(metrics), squeeze=False, sharey=True, sharex=True)[0]
     for axes, (metric, of_metric) in zip(panels, metrics, strict=True):
         for number, setting in enumerate(SETTINGS):
@@ -51,12 +52,13 @@ def draw_champions(champions: pd.DataFrame) -> Figure:
             )
             for place, value, votes in zip(places, share, rows["votes"], strict=True):
                 axes.text(value, place, f" {round(votes, 2):g}", va="center", fontsize=6)
-        axes.set_title(metric_label(str(metric), backends(of_metric["backend"])), pad=15)
+        axes.set_title(metric_label(str(metric), backends(of_metric["backend"])), pad=24)
         axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
         axes.set_xlabel("share of votes for the fastest solution")
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2, borderpad=0, handlelength=1.2)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), borderpad=0, handlelength=1.2)
     panels[0].margins(x=0.12)
-    panels[0].set_yticks(range(len(sources)), sources)
+    panels[0].set_yticks(range(len(sources)), short_names(sources))
+    panels[0].set_ylim(-0.6, len(sources) - 0.4)
     strip_axis(panels[0])
     for axes in panels[1:]:
         axes.tick_params(axis="y", length=0)

@@ -8,7 +8,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from patchperf.plots.style import BLUE, DARK, DOUBLE, GREY, SINGLE, empty_figure, new_figure, strip_axis, styled
+from patchperf.plots.style import (
+    BLUE,
+    DARK,
+    DOUBLE,
+    GREY,
+    SINGLE,
+    empty_figure,
+    new_figure,
+    short_names,
+    strip_axis,
+    styled,
+)
 
 FILTER_NAMES = {
     "input": "Usable rows",
@@ -52,7 +63,7 @@ def draw_funnel(funnel: pd.DataFrame) -> Figure:
             text = f"{left}  (−{removed})" if removed else f"{left}"
             axes.text(left + removed + 0.02 * total, place, text, va="center", color=DARK, fontsize=6.5)
         axes.set_xlim(0, 1.3 * max(total, 1))
-        axes.set_title(f"{dataset}: n = {total}")
+        axes.set_title(f"{short_names([str(dataset)])[0]}: n = {total}")
         axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         axes.set_xlabel("instances")
     for axes in list(panels):

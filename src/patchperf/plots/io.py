@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from patchperf.plots.style import BLUE, DARK, GREY, SINGLE, empty_figure, new_figure, strip_axis, styled
+from patchperf.plots.style import BLUE, DARK, GREY, SINGLE, empty_figure, new_figure, short_names, strip_axis, styled
 
 LARGEST = 15
 
@@ -19,9 +19,10 @@ def draw_io(io: pd.DataFrame) -> Figure:
     shown = io.head(LARGEST)
     figure = new_figure(SINGLE, 0.75 + 0.18 * len(shown))
     axes = figure.add_subplot()
-    axes.barh(shown["repo"], shown["excluded"], color=BLUE, height=0.7, label="excluded for I/O")
+    repos = short_names(list(shown["repo"]))
+    axes.barh(repos, shown["excluded"], color=BLUE, height=0.7, label="excluded for I/O")
     axes.barh(
-        shown["repo"],
+        repos,
         shown["instances"] - shown["excluded"],
         left=shown["excluded"],
         color="white",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from patchperf.plots.style import DOUBLE, empty_figure, new_figure, strip_axis, styled
+from patchperf.plots.style import DOUBLE, empty_figure, new_figure, short_names, strip_axis, styled
 from patchperf.stats.schema import source_order
 
 LOOKS = {
@@ -19,7 +19,7 @@ LOOKS = {
     "empty": ("#FFFFFF", ""),
     "not applied": ("#D9D9D9", "////"),
     "timed out": ("#D9D9D9", "xxxx"),
-    "infrastructure failure": ("#737373", ""),
+    "infrastructure failure": ("#D9D9D9", "++++"),
 }
 """Colour and hatch of each outcome, best to worst, then those of candidates that ran no test."""
 
@@ -39,7 +39,8 @@ def draw_outcomes(outcomes: pd.DataFrame) -> Figure:
     figure = new_figure(DOUBLE, 0.9 + 0.22 * len(counts))
     axes = figure.add_subplot()
     start = pd.Series(0.0, index=counts.index)
-    labels = [f"{source}  ({total})" for source, total in totals.items()]
+    sources = short_names(list(totals.index))
+    labels = [f"{source}  ({total})" for source, total in zip(sources, totals, strict=True)]
     for name, count in counts.items():
         colour, hatch = LOOKS.get(str(name), ("#FFFFFF", "++++"))
         share = count / totals

@@ -19,6 +19,7 @@ from patchperf.plots.style import (
     metric_label,
     new_figure,
     say_missing,
+    short_names,
     strip_axis,
     styled,
 )
@@ -58,7 +59,7 @@ def draw_ratios(pairs: pd.DataFrame) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticklabels([f"{tick:g}" for tick in ticks])
         axes.set_xlabel("model / ground truth (below 1: faster)")
-    panels[0].set_yticks(range(len(sources)), sources)
+    panels[0].set_yticks(range(len(sources)), short_names(sources))
     panels[0].set_ylim(-0.6, len(sources) - 0.4)
     strip_axis(panels[0])
     for axes in panels[1:]:

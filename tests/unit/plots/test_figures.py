@@ -1,11 +1,14 @@
+import math
 import re
 import sys
 from pathlib import Path
 from typing import get_args
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
+from many_sources import complete
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -42,6 +45,12 @@ def tables(*metrics: str, distinguishable: bool = True) -> dict[str, pd.DataFram
         for source in SOURCES[:2]
         for n, ratio in enumerate(RATIOS)
     ]  # fmt: skip
+    contrasts = [
+        one | {"instance_id": f"case_{n}", "solution_i": "s1", "solution_j": "s2", "ratio": ratio}
+        | {"low": ratio * (0.98 if distinguishable else 0.1), "high": ratio * (1.01 if distinguishable else 10)}
+        for one in of
+        for n, ratio in enumerate(RATIOS)
+    ]  # fmt: skip
     speedups = [
         one | {"setting": setting, "source_i": i, "source_j": j, "n": n}
         | {"geometric_mean": mean if n else None, "low": mean - 0.02 if n else None, "high": mean + 0.01 if n else None}
@@ -69,29 +78,30 @@ def tables(*metrics: str, distinguishable: bool = True) -> dict[str, pd.DataFram
         {"repo": f"owner/project-{n}", "instances": 30, "reached": 25, "excluded": 20 - n, "share": (20 - n) / 30}
         for n in range(16)
     ]
+    rates = [
+        {"source": source, "repo": repo, "instances": 20, "resolved": 9, "resolved_rate": 0.45, "regression": 1}
+        | {f"{name}_{bound}": 0.1 for name in ("resolved", "no_op_share") for bound in ("low", "high")}
+        for source in SOURCES
+        for repo in ("all", *(f"owner/project-{n}" for n in range(16)))
+    ]  # fmt: skip
+    flows = [
+        {"source": source, "previous": f"{source}-old", "before": before, "after": after, "count": 3, "instances": []}
+        for source in SOURCES
+        for before, after in zip(get_args(Outcome), get_args(Outcome)[1:], strict=False)
+    ]
     filled = {
+        "outcome_rates": rates, "outcome_repositories": rates, "outcome_flows": flows,
         "funnel": funnel, "io": io, "outcomes": outcomes, "repetitions": cases, "noise": solutions,
-        "significance": cases, "speedups": speedups, "ratios": pairs, "champions": champions,
+        "significance": cases, "metrics": contrasts, "speedups": speedups, "ratios": pairs, "champions": champions,
     }  # fmt: skip
-    return {name: complete(rows, name) for name, rows in filled.items()}
-
-
-def complete(rows: list[dict[str, object]], name: str) -> pd.DataFrame:
-    schema = FIGURES[name].schema
-    frame = pd.DataFrame(rows, columns=list(schema))
-    for column, kind in schema.items():
-        if kind == "bool" and frame[column].isna().all():
-            frame[column] = False
-        elif kind in ("int64", "float64") and frame[column].isna().all():
-            frame[column] = 1
-    return typed(frame, schema)
+    return {name: complete(rows, FIGURES[name].schema) for name, rows in filled.items()}
 
 
 def words(figure: Figure) -> str:
     return " ".join(text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
 
 
-METRIC_FIGURES = ("noise", "significance", "speedups", "ratios", "champions")
+METRIC_FIGURES = ("noise", "significance", "metrics", "speedups", "ratios", "champions")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -113,7 +123,7 @@ def test_a_figure_names_the_backend_of_every_metric(name: str) -> None:
 def test_a_metric_that_was_not_measured_is_said_to_be_missing(name: str) -> None:
     text = words(FIGURES[name].draw(tables("wall_ns")[name]))
     assert "Instructions: not measured." in text
-    assert "Wall clock (perf_counter)" in text
+    assert ("No two solutions" if name == "metrics" else "Wall clock (perf_counter)") in text
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -200,3 +210,26 @@ def test_a_source_of_the_speedups_that_is_faster_stands_below_one_in_its_row() -
 )
 def test_ratio_ticks_are_round_and_within_the_axis(limit: float, ticks: list[float]) -> None:
     assert ratio_ticks(limit) == ticks
+
+
+def test_pairs_of_solutions_stand_as_slower_over_faster_by_instructions_and_say_who_tells_them_apart() -> None:
+    """By hand: of a pair 2 to 1 by instructions and 1 to 2 by wall clock, one order differs."""
+    rows = [
+        {"metric": metric, "backend": METRICS[metric], "instance_id": f"case_{n}", "solution_i": "a", "solution_j": "b"}
+        | {"ratio": ratio, "low": ratio * low, "high": ratio * 1.1}
+        for metric, ratios in (("instructions", (0.5, 2.0, 3.0)), ("wall_ns", (2.0, 2.0, 3.0)))
+        for n, (ratio, low) in enumerate(zip(ratios, (0.9, 0.9, 0.1 if metric == "wall_ns" else 0.9), strict=True))
+    ]  # fmt: skip
+    figure = FIGURES["metrics"].draw(complete(rows, FIGURES["metrics"].schema))
+    points = [tuple(point) for drawn in figure.axes[0].collections for point in drawn.get_offsets()]
+    expected = [(math.log(3), math.log(3)), (math.log(2), -math.log(2)), (math.log(2), math.log(2))]
+    assert np.array(sorted(points)) == pytest.approx(np.array(sorted(expected)))
+    for said in ("3 pairs of solutions, 3 cases", "67% in the same order", "both (2)", "instructions only (1)"):
+        assert said in words(figure)
+
+
+def test_one_pair_of_one_case_is_said_in_the_singular() -> None:
+    table = tables(*METRICS)["metrics"]
+    figure = FIGURES["metrics"].draw(table[table["instance_id"] == "case_0"])
+    assert "1 pair of solutions, 1 case\n" in words(figure)
+    assert "Wall clock (perf_counter):\nratio of the same two solutions" in words(figure)
