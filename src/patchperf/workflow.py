@@ -82,6 +82,14 @@ def host_warnings(host: Path) -> list[str]:
     return [warning for warning in (counter, record["warning"]) if warning]
 
 
+def counts_separately(host: Path) -> bool:
+    """Whether counts come from an emulator, in a pass of their own, by the machine's record.
+
+    Where there is no record, it is made before anything is measured, and this is asked once more then.
+    """
+    return host.exists() and json.loads(host.read_bytes())["emulation"] is not None
+
+
 def clear_scratch(config: Config, study: Path) -> None:
     """Remove all scratch of a study; only for the run that holds its folder."""
     erase(scratch_root(config, study))

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -16,7 +17,7 @@ from typing import Any, get_args
 import pytest
 
 from patchperf.config import Config, Dataset, Environments, Repositories, Source
-from patchperf.quality.outcomes import Outcome
+from patchperf.quality.outcomes import CELLS, Level, Outcome, outcome
 from patchperf.study.inputs import load_inputs
 from patchperf.study.solutions import is_test_file
 
@@ -24,6 +25,9 @@ MINI = Path(__file__).parents[2] / "resources" / "mini"
 SOURCES = ("atlas", "birch", "cedar", "dune")
 REASONS = {"single-test", "not-reproducible", "not-single-point", "not-repeatable", "io"}
 OUTCOMES = set(get_args(Outcome)) - {"timed out"}
+
+PASSED: dict[Level, int] = {"all": 2, "partial": 1, "none": 0}
+"""A number of passed tests of two at each level."""
 
 Json = dict[str, Any]
 
@@ -158,8 +162,34 @@ def test_every_verdict_and_every_outcome_occurs() -> None:
     verdicts = Counter(tuple(verdict) for verdict in expected["ledger"].values())
     assert verdicts[("kept", "")] == 7
     assert set(verdicts) == {("kept", ""), *(("excluded", reason) for reason in REASONS)}
-    outcomes = {outcome for by_source in expected["outcomes"].values() for outcome in by_source.values()}
+    outcomes = {one for by_source in expected["outcomes"].values() for one in by_source.values()}
     assert outcomes == OUTCOMES
+
+
+def test_every_cell_of_the_taxonomy_occurs_and_has_the_outcome_it_should() -> None:
+    expected = load_json("expected.json")
+    found = set()
+    for name, by_source in expected["outcomes"].items():
+        levels = {source: tuple(pair) for source, pair in expected["levels"][name].items()}
+        assert set(levels) == {source for source, one in by_source.items() if one in CELLS}
+        for source, (f2p, p2p) in levels.items():
+            assert by_source[source] == outcome(PASSED[f2p], 2, PASSED[p2p], 2), (name, source)
+        found |= set(levels.values())
+    assert found == set(product(PASSED, PASSED))
+
+
+def test_an_outcome_in_the_other_dialect_is_told_where_it_is_another() -> None:
+    expected = load_json("expected.json")
+    others = {(name, one): told for name, told in expected["other_dialect"].items() for one in told}
+    assert others
+    assert all(told[one] != expected["outcomes"][name][one] for (name, one), told in others.items())
+
+
+def test_a_patch_that_breaks_tests_has_to_say_how_many(generator: ModuleType, copy: Path) -> None:
+    file = copy / "changes" / "fernbank__trellis-30" / "instance.toml"
+    file.write_text(file.read_text("utf-8").replace('p2p = "partial"\n', ""), "utf-8")
+    with pytest.raises(ValueError, match="fernbank__trellis-30: candidate dune: p2p is for"):
+        generator.generate(copy)
 
 
 def test_the_single_test_rule_agrees_with_the_rows() -> None:
@@ -197,7 +227,7 @@ def test_solutions_cover_the_resolved_patches_of_kept_instances() -> None:
     expected = load_json("expected.json")
     assert set(expected["solutions"]) == {name for name, verdict in expected["ledger"].items() if verdict[0] == "kept"}
     for name, groups in expected["solutions"].items():
-        resolved = [source for source, outcome in expected["outcomes"][name].items() if outcome == "Resolved"]
+        resolved = [source for source, one in expected["outcomes"][name].items() if one == "Resolved"]
         assert sorted(source for group in groups for source in group) == sorted(["ground_truth", *resolved])
         assert groups[0][0] == "ground_truth"
 
@@ -241,8 +271,8 @@ def test_patches_apply_to_the_source_tree_as_they_should(folder: str, tmp_path: 
     assert refused - later_links == {
         (name, source)
         for name, by_source in outcomes.items()
-        for source, outcome in by_source.items()
-        if outcome == "not applied" and name.startswith(folder)
+        for source, one in by_source.items()
+        if one == "not applied" and name.startswith(folder)
     }
     assert {key for key in later_links if key[0].startswith(folder)} <= refused
 

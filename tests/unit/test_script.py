@@ -18,7 +18,9 @@ from types import SimpleNamespace
 from patchperf import script
 from patchperf.errors import InputError, MachineError
 
-job = SimpleNamespace(rule="measure", log=sys.argv[1], wildcards=["a__b-1"])
+cache = str(Path(sys.argv[1]).parent / "cache")
+config = {{"datasets": [{{"name": "d", "path": "d"}}], "repositories": {{"trees": "t"}}, "cache": cache}}
+job = SimpleNamespace(rule="measure", log=sys.argv[1], wildcards=["a__b-1"], config=config)
 with script.logged(job):
     {body}
 """
@@ -101,6 +103,17 @@ def test_a_full_disk_that_the_error_does_not_name_is_found(log: Path) -> None:
     ended = run(log, "raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
     (line,) = ended.lines
     assert line.startswith("error: no space left on /")
+
+
+def test_a_full_cache_that_the_error_does_not_name_is_found(log: Path, request: pytest.FixtureRequest) -> None:
+    """A file system of 4 MiB counts as full."""
+    cache = log.parent / "cache"
+    cache.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "cache", cache], check=False).returncode:
+        pytest.skip("a small disk is a mount, which this user may not make")
+    request.addfinalizer(lambda: subprocess.run(["umount", cache], check=True))
+    (line,) = run(log, "raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))").lines
+    assert line.startswith(f"error: no space left on {cache}: ")
 
 
 def test_where_the_log_has_no_room_the_console_is_told() -> None:

@@ -161,3 +161,11 @@ def test_a_full_disk_is_told_before_anything_starts(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("patchperf.sandbox.space.LEAST_BYTES", 1 << 62)
     with pytest.raises(MachineError, match=r"^no space left on .*: free some and run the same command again"):
         workflow.check_folder(tmp_path)
+
+
+def test_where_counts_come_from_is_asked_again_when_the_machines_record_is_there(tmp_path: Path) -> None:
+    host = tmp_path / "host.json"
+    assert not workflow.counts_separately(host)
+    for emulation, separately in ((None, False), ({"emulator": "qemu"}, True)):
+        host.write_text(json.dumps({"emulation": emulation}))
+        assert workflow.counts_separately(host) is separately

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from patchperf.text import printable
+
 LABEL_WIDTH = 20
 """Columns of a label at most; a longer one has a line of its own."""
 
@@ -68,11 +70,3 @@ def _paragraphs(paragraphs: tuple[Paragraph, ...], width: int) -> Iterator[Text]
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(printable(text), max(width, LEAST_WIDTH), break_on_hyphens=False) or [""]
-
-
-def printable(text: str) -> str:
-    """The text with tabs as spaces, and every other character that is not to be seen as an escape; line ends stay."""
-    return "".join(
-        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text.expandtabs(4)
-    )

@@ -47,11 +47,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Measured:
-    """Whether the case with a digest could be measured; if not, why."""
+    """Whether the case with a digest could be measured (or counted); if not, why; and which solutions could not."""
 
     case: str
     reason: str
     evidence: str
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Records:
     verdicts: Verdicts | None = None
     solutions: tuple[Solution, ...] = ()
     measured: Measured | None = None
+    counted: Measured | None = None
     statistics: tuple[Mapping[str, str], ...] = ()
 
 
@@ -92,6 +94,7 @@ def read_records(results: Path, instance_id: str) -> Records:
             if one["instance_id"] == instance_id
         ),
         measured=record("measurements", _measured),
+        counted=record("counts", _measured),
         statistics=_statistics(results / "tables" / "cases.csv", instance_id),
     )
 
@@ -137,7 +140,7 @@ def _parsed(path: Path, parse: Callable[[bytes], T]) -> T | None:
 
 def _measured(content: bytes) -> Measured:
     record: dict[str, Any] = json.loads(content)
-    return Measured(record["case"], record["reason"], record["evidence"])
+    return Measured(record["case"], record["reason"], record["evidence"], tuple(record.get("dropped", {}).values()))
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from patchperf.cli.page import Paragraph, Section
 from patchperf.cli.records import Records
+from patchperf.sandbox.image_spec import ImageSpec
 from patchperf.study.entry import Entry, probed, unmeasured, unprobed
 from patchperf.study.probe import Probe
 from patchperf.study.reproduction import Reproduction
@@ -85,7 +86,9 @@ def _instance(records: Records) -> Section:
             *([Paragraph("...", f"{more} more F2P tests")] if more > 0 else []),
             Paragraph("P2P tests", str(len(instance.pass_to_pass))),
         ]
-        if environment is not None:
+        if isinstance(environment, ImageSpec):
+            told.append(Paragraph("image", environment.image))
+        elif environment is not None:
             requirements = _count(len(environment.pip), "requirement")
             told.append(Paragraph("environment", f"Python {environment.python}, {requirements}"))
     return Section("Instance", tuple(told))
@@ -231,6 +234,8 @@ def _outcome(verdict: Verdict, reported: bool | None) -> str:
         parts.append(f"applied by {verdict.link}")
     if reported is not None:
         parts.append(f"its authors say {'resolved' if reported else 'not resolved'}")
+    if verdict.other_outcome:
+        parts.append(f"{verdict.other_dialect} would say {verdict.other_outcome}")
     if verdict.note:
         parts.append(verdict.note)
     return "; ".join(parts)
@@ -250,6 +255,9 @@ def _case(records: Records) -> Section:
         told.append(Paragraph("not measured", f"{measured.reason}: {measured.evidence}"))
     elif not records.statistics:
         told.append(_not_yet("results/tables/cases.csv"))
+    for word, one in (("not measured", measured), ("not counted", records.counted)):
+        if one is not None and one.case == records.solutions[0].case:
+            told += [Paragraph(word, dropped) for dropped in one.dropped]
     told += [_metric(row) for row in records.statistics]
     return Section(title, tuple(told))
 

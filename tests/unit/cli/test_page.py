@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from patchperf.cli.page import LABEL_WIDTH, LEAST_WIDTH, Paragraph, Section, lines, printable, show
+from patchperf.cli.page import LABEL_WIDTH, LEAST_WIDTH, Paragraph, Section, lines, show
+from patchperf.text import printable
 
 LONG = " ".join(f"--option-{number}=value" for number in range(40))
 

@@ -221,6 +221,14 @@ def test_a_case_that_could_not_be_measured_left_at_that_stage() -> None:
     assert told(story(left), "Case")["not measured"] == "trial-timeout: stopped after 600 s"
 
 
+def test_solutions_that_could_not_be_measured_or_counted_are_named_with_the_reason() -> None:
+    measured = Measured(CASE, "", "", ("solution 1 (atlas): no-value: it ended early",))
+    counted = Measured(CASE, "", "", ("solution 2 (birch): timeout: stopped after 600 s",))
+    case = told(story(records(verdicts=verdicts(), solutions=SOLUTIONS, measured=measured, counted=counted)), "Case")
+    assert case["not measured"] == "solution 1 (atlas): no-value: it ended early"
+    assert case["not counted"] == "solution 2 (birch): timeout: stopped after 600 s"
+
+
 @pytest.mark.parametrize(
     ("known", "missing"),
     [
