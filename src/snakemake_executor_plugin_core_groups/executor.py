@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import sys
@@ -20,11 +21,12 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface  # ty
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry  # type: ignore[import-untyped]
 from snakemake_interface_executor_plugins.settings import ExecMode  # type: ignore[import-untyped]
 
-from patchperf.config import load_isolation
+from patchperf.config import load_isolation, load_memory_mb
 from patchperf.errors import InputError, PatchperfError
 from patchperf.isolation.leases import LOCK_FOLDER, Lease, lock_folder, wait_for_lease
-from patchperf.isolation.plan import Plan, pretended
-from patchperf.isolation.topology import format_cpus, read_topology
+from patchperf.isolation.plan import pretended
+from patchperf.isolation.sharing import Use, use
+from patchperf.isolation.topology import format_cpus
 from snakemake_executor_plugin_core_groups.processes import REPORT, Processes
 from snakemake_executor_plugin_core_groups.settings import ExecutorSettings
 
@@ -51,9 +53,13 @@ class Executor(RealExecutor):  # type: ignore[misc]
     A leased job is a Snakemake of its own, for this job alone, in a session of its own, with the lease as its standard
     input and in its environment. It is not pinned: what it measures is for it to put on the group.
 
-    Snakemake itself moves to the housekeeping CPUs, and with it all jobs; ``--cores`` is at most their number. Of those
-    cores a rule with ``core_group=1`` takes none, whatever its ``threads``, unless the only group is the whole machine:
-    with ``threads: workflow.cores`` its jobs run alone there, as with any other executor.
+    At level "partition" it brings the machine's partitions up first and takes them down in the end, however the
+    workflow ends; if they are up already, it uses them, and only the last workflow that does takes them down.
+
+    Snakemake itself moves to the housekeeping CPUs, and with it all jobs; ``--cores`` is at most the number of those
+    that it may run on. Of those cores a rule with ``core_group=1`` takes none, whatever its ``threads``, unless the
+    only group is the whole machine: with ``threads: workflow.cores`` its jobs run alone there, as with any other
+    executor.
     """
 
     def __post_init__(self) -> None:
@@ -61,18 +67,20 @@ class Executor(RealExecutor):  # type: ignore[misc]
         self._settings = settings if isinstance(settings, ExecutorSettings) else ExecutorSettings()
         if self._settings.lock_folder:
             os.environ[LOCK_FOLDER] = self._settings.lock_folder
+        self._usual_cpus = os.sched_getaffinity(0)
         try:
-            self._plan = self._make_plan()
+            self._use = self._begin()
+            atexit.register(self._end)
             self._folder = lock_folder()
         except PatchperfError as error:
-            raise WorkflowError(str(error)) from None
+            raise SystemExit(f"error: {error}") from None
+        self._plan = self._use.plan
         os.environ[LOCK_FOLDER] = str(self._folder)
         self._local = ExecutorPluginRegistry().get_plugin("local").executor(self.workflow, self.logger)
         self._workers = ThreadPoolExecutor(len(self._plan.groups), "core-group")
         self._turn = threading.Lock()
         self._processes = Processes()
         self._tell_plan()
-        self._usual_cpus = os.sched_getaffinity(0)
         if self._plan.housekeeping:
             _move(self._plan.housekeeping)
         self._limit_at_start()
@@ -115,7 +123,7 @@ class Executor(RealExecutor):  # type: ignore[misc]
         """Wait for all jobs."""
         self._workers.shutdown()
         self._local.shutdown()
-        _move(self._usual_cpus)
+        self._end()
 
     def cancel(self) -> None:
         """End all leased jobs and those that wait for a group, then the others the way Snakemake does."""
@@ -123,7 +131,7 @@ class Executor(RealExecutor):  # type: ignore[misc]
         self._processes.cancel(self._settings.grace)
         self._workers.shutdown()
         self._local.cancel()
-        _move(self._usual_cpus)
+        self._end()
 
     def _run_leased(self, info: SubmittedJobInfo, command: str) -> None:
         try:
@@ -162,13 +170,26 @@ class Executor(RealExecutor):  # type: ignore[misc]
         with self._turn:
             return wait_for_lease(self._plan, self._folder, self.logger.info, self._processes.pause)
 
-    def _make_plan(self) -> Plan:
+    def _begin(self) -> Use:
         groups = self._settings.groups
         if groups is None:
-            return load_isolation(cast(Any, self.workflow).config).plan(read_topology())
+            config = cast(Any, self.workflow).config
+            isolation = load_isolation(config)
+            memory_mb = load_memory_mb(config) if isolation.level == "partition" else 0
+            return use(isolation.plan, isolation.partition, memory_mb, isolation.tuning)
         if groups < 1:
             raise InputError(f"--core-groups-groups {groups}: at least 1 is needed")
-        return pretended(groups)
+        return Use(pretended(groups))
+
+    def _end(self) -> None:
+        """Give back what was used; a second time does nothing."""
+        atexit.unregister(self._end)
+        try:
+            if self._use.end():
+                self.logger.info("The machine's partitions are down again.")
+        except PatchperfError as error:
+            self.logger.error(f"{error}")
+        _move(self._usual_cpus)
 
     def _tell_plan(self) -> None:
         plan = self._plan
@@ -176,7 +197,8 @@ class Executor(RealExecutor):  # type: ignore[misc]
         if self._settings.groups is not None:
             self.logger.warning(f"{len(plan.groups)} pretended core groups: measurements disturb each other")
         elif plan.housekeeping:
-            self.logger.info(f"Core groups: {listed}. All else runs on CPUs {format_cpus(plan.housekeeping)}.")
+            kind = "Core groups, partitions of the machine" if plan.level == "partition" else "Core groups"
+            self.logger.info(f"{kind}: {listed}. All else runs on CPUs {format_cpus(plan.housekeeping)}.")
         else:
             self.logger.warning(f"isolation none: one case at a time is measured, on all of CPUs {listed}")
         self.logger.info(f"Leases of core groups are in {self._folder}.")
@@ -193,7 +215,7 @@ class Executor(RealExecutor):  # type: ignore[misc]
 
         def onstart(log: Any) -> None:
             if self._plan.housekeeping:
-                _lower(workflow, "_cores", len(self._plan.housekeeping))
+                _lower(workflow, "_cores", len(os.sched_getaffinity(0)))
             if self._plan.housekeeping or len(self._plan.groups) > 1:
                 _free_cores_of_leased(workflow.rules)
             _lower(workflow, RESOURCE, len(self._plan.groups))

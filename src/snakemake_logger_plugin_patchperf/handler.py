@@ -189,7 +189,11 @@ class LogHandler(LogHandlerBase):
     def _show(self, progress: Progress) -> None:
         if not self._shows_progress:
             return
-        steps = {job: joblogs.last_step(one.job.logs[0]) for job, one in progress.running.items() if one.job.logs}
         now = time.monotonic()
+        steps = {
+            job: joblogs.last_step(one.job.logs[0], now - one.since)
+            for job, one in progress.running.items()
+            if one.job.logs
+        }
         known = {job: step for job, step in steps.items() if step is not None}
         self._screen.show(progress.stages(now, known), progress.overall(now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 from snakemake_logger_plugin_patchperf.progress import Step
@@ -24,9 +25,14 @@ def last_lines(path: str, lines: int) -> list[str]:
     return text.splitlines()[-lines:] or ["(empty)"]
 
 
-def last_step(path: str) -> Step | None:
-    """What a running job's log said last about how far it is; None if it did not, or not yet."""
+def last_step(path: str, seconds: float) -> Step | None:
+    """What the log of a job that runs for so long said last about how far it is; None if it did not, or not yet.
+
+    A job that still waits for its turn has the log of an earlier run.
+    """
     try:
+        if time.time() - Path(path).stat().st_mtime > seconds:
+            return None
         text = _tail(path, STEP_BYTES)
     except OSError:
         return None
