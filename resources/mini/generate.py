@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from patchperf.config import Repositories
-from patchperf.quality.outcomes import Outcome
+from patchperf.quality.outcomes import Level, Outcome
 from patchperf.sandbox.mirrors import mirror
 from patchperf.study.instance import GROUND_TRUTH
 
@@ -27,18 +27,38 @@ HERE = Path(__file__).resolve().parent
 SOURCES = ("atlas", "birch", "cedar", "dune")
 DATASETS = ("instances", "instances-live")
 KEPT = "kept"
+F2P: Mapping[Outcome, Level] = {
+    "Resolved": "all",
+    "Breaking Resolved": "all",
+    "Partially Resolved": "partial",
+    "Work in Progress": "partial",
+    "No-Op": "none",
+    "Regression": "none",
+}
+BREAKING = ("Breaking Resolved", "Work in Progress", "Regression")
 README_MARKS = ("<!-- tables: written by generate.py -->\n", "<!-- end of tables -->\n")
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a source's patch is, and what should come of it; ``solution`` is whose code it equals, itself aside."""
+    """What a source's patch is, and what should come of it; ``solution`` is whose code it equals, itself aside.
+
+    ``p2p`` is how many P2P tests hold after a patch that breaks some; ``other`` the outcome in the other dialect, where
+    that is another one.
+    """
 
     outcome: Outcome
     what: str
     patch: str
     solution: str
     reported: bool
+    p2p: Level
+    other: Outcome | None
+
+    @property
+    def levels(self) -> tuple[Level, Level] | None:
+        """How many F2P and P2P tests hold; None if there is no telling, since they are not run."""
+        return (F2P[self.outcome], self.p2p) if self.outcome in F2P else None
 
 
 @dataclass(frozen=True)
@@ -104,9 +124,11 @@ def read_entry(folder: Path) -> Entry:
 
 def read_candidate(folder: Path, source: str, values: Mapping[str, Any]) -> Expectation:
     """One source's patch: a file of its own, another's (``patch``), without final newline, or ``empty``."""
-    allowed = {"outcome", "what", "patch", "solution", "reported", "final_newline", "empty"}
+    allowed = {"outcome", "what", "patch", "solution", "reported", "final_newline", "empty", "p2p", "other"}
     if source not in SOURCES or not allowed.issuperset(values):
         raise KeyError(f"{folder.name}: candidate {source}: {', '.join(values)}")
+    if ("p2p" in values) != (values["outcome"] in BREAKING):
+        raise ValueError(f"{folder.name}: candidate {source}: p2p is for {', '.join(BREAKING)}")
     patch = "" if values.get("empty") else read_patch(folder / values.get("patch", f"{source}.diff"))
     return Expectation(
         outcome=values["outcome"],
@@ -114,6 +136,8 @@ def read_candidate(folder: Path, source: str, values: Mapping[str, Any]) -> Expe
         patch=patch if values.get("final_newline", True) else patch.removesuffix("\n"),
         solution=values.get("solution", source),
         reported=values.get("reported", values["outcome"] == "Resolved"),
+        p2p=values.get("p2p", "all"),
+        other=values.get("other"),
     )
 
 
@@ -240,7 +264,10 @@ def reported(entries: Sequence[Entry]) -> dict[str, list[str]]:
 
 
 def expected(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Status and reason of every instance, outcome of every patch, and which sources share a solution of a kept one."""
+    """Status and reason of every instance, outcome and levels of every patch, sources that share a solution of a kept one.
+
+    Levels are those of F2P and P2P tests; outcomes in the other dialect are there where they differ.
+    """
     return {
         "ledger": {
             entry.instance_id: [KEPT, ""] if entry.verdict == KEPT else ["excluded", entry.verdict] for entry in entries
@@ -248,6 +275,15 @@ def expected(entries: Sequence[Entry]) -> dict[str, Any]:
         "outcomes": {
             entry.instance_id: {source: patch.outcome for source, patch in entry.candidates.items()}
             for entry in entries
+        },
+        "levels": {
+            entry.instance_id: {source: patch.levels for source, patch in entry.candidates.items() if patch.levels}
+            for entry in entries
+        },
+        "other_dialect": {
+            entry.instance_id: other
+            for entry in entries
+            if (other := {source: patch.other for source, patch in entry.candidates.items() if patch.other})
         },
         "solutions": {entry.instance_id: solutions(entry) for entry in entries if entry.verdict == KEPT},
     }
@@ -262,6 +298,13 @@ def solutions(entry: Entry) -> list[list[str]]:
     return list(groups.values())
 
 
+def told(patch: Expectation) -> str:
+    """A patch's outcome, with what the outcome alone does not say."""
+    more = [f"P2P {patch.p2p}"] if patch.outcome in BREAKING else []
+    more += [f"{patch.other} in the other dialect"] if patch.other else []
+    return f"{patch.outcome} ({', '.join(more)})" if more else patch.outcome
+
+
 def tables(entries: Sequence[Entry]) -> str:
     """The tables of README.md: all outcomes at a glance, then each instance with its patches."""
     lines = ["| instance | verdict | " + " | ".join(SOURCES) + " |", "|---" * (2 + len(SOURCES)) + "|"]
@@ -270,7 +313,7 @@ def tables(entries: Sequence[Entry]) -> str:
         lines.append("| " + " | ".join([entry.instance_id, entry.verdict, *cells]) + " |")
     for entry in entries:
         lines += ["", f"### {entry.instance_id}: {entry.verdict}", "", entry.why, ""]
-        lines += [f"- {source}, {patch.outcome}: {patch.what}" for source, patch in entry.candidates.items()]
+        lines += [f"- {source}, {told(patch)}: {patch.what}" for source, patch in entry.candidates.items()]
     return "\n".join(lines) + "\n"
 
 
