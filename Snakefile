@@ -14,6 +14,7 @@ include: "rules/corpus.smk"
 include: "rules/solutions.smk"
 include: "rules/measurement.smk"
 include: "rules/analysis.smk"
+include: "rules/quality.smk"
 include: "rules/report.smk"
 
 
@@ -42,6 +43,8 @@ rule all:
         "results/corpus.parquet",
         "results/cases.parquet",
         get_every_instance_result,
+        get_released,
         "results/measurements.parquet",
         "results/findings.json",
+        "results/pages",
         "results/report.html",

@@ -8,13 +8,24 @@ TABLES = {
     "ledger": "Corpus",
     "sources": "Outcomes",
     "outcomes": "Outcomes",
+    "outcome_rates": "Outcomes",
+    "outcome_flows": "Outcomes",
+    "outcome_changes": "Outcomes",
     "agreement": "Outcomes",
     "solutions": "Measurement",
     "warmth": "Measurement",
     "cases": "Performance",
+    "contrasts": "Performance",
+    "distinguishable": "Performance",
     "pairs": "Performance",
     "speedups": "Performance",
     "champions": "Performance",
+    "quality": "Quality",
+    "quality_patches": "Quality",
+    "mcnemar": "Quality",
+    "quality_weights": "Quality",
+    "correctness_by_size": "Quality",
+    "generation_speed": "Quality",
 }
 
 # figure: (the table it is drawn from, its category in the report)
@@ -22,12 +33,21 @@ FIGURES = {
     "funnel": ("funnel", "Corpus"),
     "io": ("io", "Corpus"),
     "outcomes": ("outcomes", "Outcomes"),
+    "outcome_rates": ("outcome_rates", "Outcomes"),
+    "outcome_repositories": ("outcome_rates", "Outcomes"),
+    "outcome_flows": ("outcome_flows", "Outcomes"),
     "repetitions": ("cases", "Measurement"),
     "noise": ("solutions", "Measurement"),
     "significance": ("cases", "Performance"),
+    "metrics": ("contrasts", "Performance"),
     "speedups": ("speedups", "Performance"),
     "ratios": ("pairs", "Performance"),
     "champions": ("champions", "Performance"),
+    "quality": ("quality", "Quality"),
+    "quality_weights": ("quality", "Quality"),
+    "normalisation": ("quality", "Quality"),
+    "correctness_by_size": ("correctness_by_size", "Quality"),
+    "generation_speed": ("generation_speed", "Quality"),
 }
 
 ANALYSIS = [
@@ -65,7 +85,7 @@ rule ledger_tables:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code_digest("stats", "study.repeatability", "tables"),
+        code=code_digest("analysis", "stats", "study.repeatability", "tables"),
     script:
         "../scripts/tabulate_ledger.py"
 
@@ -74,11 +94,18 @@ rule outcome_tables:
     input:
         sources="results/sources.parquet",
         outcomes="results/outcomes.parquet",
+        settings=settings_file("outcome_tables", "sources"),
     output:
         sources=CSV["sources"],
         sources_tex="results/tables/sources.tex",
         outcomes=CSV["outcomes"],
         outcomes_tex="results/tables/outcomes.tex",
+        outcome_rates=CSV["outcome_rates"],
+        outcome_rates_tex="results/tables/outcome_rates.tex",
+        outcome_flows=CSV["outcome_flows"],
+        outcome_flows_tex="results/tables/outcome_flows.tex",
+        outcome_changes=CSV["outcome_changes"],
+        outcome_changes_tex="results/tables/outcome_changes.tex",
         agreement=CSV["agreement"],
         agreement_tex="results/tables/agreement.tex",
     log:
@@ -86,7 +113,8 @@ rule outcome_tables:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code_digest("stats", "tables"),
+        previous=CONFIG.previous,
+        code=code_digest("analysis", "quality", "stats", "tables"),
     script:
         "../scripts/tabulate_outcomes.py"
 
@@ -106,7 +134,7 @@ rule warmth:
         "../envs/analysis.yaml"
     params:
         collapse=CONFIG.collapse,
-        code=code_digest("stats", "tables"),
+        code=code_digest("analysis", "stats", "tables"),
     script:
         "../scripts/compare_calls.py"
 
@@ -117,19 +145,27 @@ rule case_statistics:
         cases="results/cases.parquet",
         measurements="results/measurements.parquet",
         warmth="results/tables/warmth.csv",
-        settings=settings_file("case_statistics", "alpha"),
+        settings=settings_file(
+            "case_statistics", "alpha", "practical_threshold", "seed"
+        ),
     output:
         solutions=CSV["solutions"],
         solutions_tex="results/tables/solutions.tex",
         cases=CSV["cases"],
         cases_tex="results/tables/cases.tex",
+        contrasts=CSV["contrasts"],
+        contrasts_tex="results/tables/contrasts.tex",
+        distinguishable=CSV["distinguishable"],
+        distinguishable_tex="results/tables/distinguishable.tex",
     log:
         "results/logs/case_statistics.log",
     conda:
         "../envs/analysis.yaml"
     params:
         alpha=CONFIG.alpha,
-        code=code_digest("stats", "tables"),
+        practical_threshold=CONFIG.practical_threshold,
+        seed=CONFIG.seed,
+        code=code_digest("analysis", "stats", "tables"),
     script:
         "../scripts/analyse_cases.py"
 
@@ -154,7 +190,7 @@ rule comparisons:
         "../envs/analysis.yaml"
     params:
         seed=CONFIG.seed,
-        code=code_digest("stats", "tables"),
+        code=code_digest("analysis", "stats", "tables"),
     script:
         "../scripts/compare_sources.py"
 
@@ -163,6 +199,7 @@ rule findings:
     input:
         funnel="results/tables/funnel.csv",
         outcomes="results/tables/outcomes.csv",
+        outcome_rates="results/tables/outcome_rates.csv",
         agreement="results/tables/agreement.csv",
         solutions="results/tables/solutions.csv",
         cases="results/tables/cases.csv",
@@ -180,7 +217,7 @@ rule findings:
     conda:
         "../envs/analysis.yaml"
     params:
-        code=code_digest("stats", "tables"),
+        code=code_digest("analysis", "stats", "tables"),
     script:
         "../scripts/state_findings.py"
 
@@ -206,6 +243,8 @@ for figure, (table, category) in FIGURES.items():
             "../envs/analysis.yaml"
         params:
             figure=figure,
-            code=code_digest("plots", "stats.schema", "tables"),
+            code=code_digest(
+                "analysis.figures", "plots", "quality", "stats.schema", "tables"
+            ),
         script:
             "../scripts/plot_figure.py"

@@ -5,7 +5,6 @@ from patchperf import workflow as study
 from patchperf.config import load_config
 from patchperf.errors import PatchperfError
 from patchperf.isolation.host import host_class
-from patchperf.measure.envelope import pool_size
 from patchperf.study.instance import INSTANCE_ID
 from patchperf.workflow import code_digest
 from snakemake_logger_plugin_patchperf import follow
@@ -14,6 +13,7 @@ from snakemake_logger_plugin_patchperf import follow
 wildcard_constraints:
     instance=INSTANCE_ID,
     digest=r"[0-9a-f]+",
+    notebook=r"[a-z]+",
 
 
 try:
@@ -50,7 +50,9 @@ def warn_of_the_machine():
 
 # ---- tables that decide which jobs there are
 #
-# A rule's inputs wait for one checkpoint at most: of two that are both finished already, Snakemake sees only one.
+# A rule's inputs wait for one checkpoint at most: of two that are both finished already, Snakemake sees only one. Where
+# a checkpoint runs again and leaves no reason to run the next one, Snakemake starts what waits for the next one without
+# its inputs: so each has the time of the one before as a parameter.
 
 
 def read_table(path):
@@ -63,6 +65,14 @@ def read_table(path):
 def get_manifest():
     table = read_table(checkpoints.instances.get().output.table)
     return table[table.selected].set_index("instance_id")
+
+
+def get_time_of_instances(wildcards):
+    return Path(checkpoints.instances.get().output.table).stat().st_mtime_ns
+
+
+def get_time_of_corpus(wildcards):
+    return Path(checkpoints.corpus.get().output[0]).stat().st_mtime_ns
 
 
 def get_corpus():
@@ -92,6 +102,55 @@ def get_case(wildcards):
 def get_environment(wildcards):
     digest = get_manifest().environment.get(wildcards.instance)
     return f"results/environments/{digest}.json" if digest else []
+
+
+def unless_image(environment):
+    """An environment is named by its content and may be made anew; an image's name can come to stand for another one."""
+    return environment if CONFIG.sandbox.kind == "docker" else ancient(environment)
+
+
+def get_first_image(wildcards):
+    """The image to try counters in: nothing with sandbox local."""
+    manifest = get_manifest()
+    run = manifest.environment[manifest.environment != ""].sort_index()
+    return [
+        f"results/environments/{digest}.json"
+        for digest in run[:1]
+        if CONFIG.sandbox.kind == "docker"
+    ]
+
+
+def get_kept_images(wildcards):
+    """The images of cases, by which their measurements are named: nothing with sandbox local."""
+    corpus = get_corpus()
+    kept = get_manifest().environment.reindex(corpus.index[corpus.status == "kept"])
+    return [
+        f"results/environments/{digest}.json"
+        for digest in kept.unique()
+        if CONFIG.sandbox.kind == "docker"
+    ]
+
+
+def get_results_in_image(wildcards):
+    """All that is run in an image, once it is known which of its instances are cases."""
+    manifest = get_manifest()
+    cases = get_cases()
+    users = manifest.index[manifest.environment == wildcards.digest]
+    graded = get_graded(read_table("results/corpus.parquet").set_index("instance_id"))
+    return [
+        *(f"results/probes/{name}.json" for name in users if manifest.f2p[name] == 1),
+        *(f"results/grades/{name}.json" for name in users if name in graded),
+        *(f"results/measurements/{name}.json" for name in users if name in cases.index),
+        *(one for one in get_counted("json")(wildcards) if Path(one).stem in users),
+    ]
+
+
+def get_released(wildcards):
+    """Images that were pulled for the study go when nothing more is run in them, if that is wanted."""
+    if CONFIG.sandbox.kind != "docker" or not CONFIG.sandbox.images.remove:
+        return []
+    digests = get_manifest().environment.unique()
+    return [f"results/released/{digest}.json" for digest in digests if digest]
 
 
 def get_probes(wildcards):
@@ -131,6 +190,7 @@ def get_every_instance_result(wildcards):
         *(f"results/probes/{instance}.json" for instance in probed),
         *(f"results/grades/{instance}.json" for instance in get_graded(corpus)),
         *(f"results/measurements/{instance}.parquet" for instance in cases.index),
+        *get_counted("parquet")(wildcards),
     ]
 
 
@@ -138,3 +198,15 @@ def get_measured(kind):
     return lambda wildcards: [
         f"results/measurements/{instance}.{kind}" for instance in get_cases().index
     ]
+
+
+def get_counted(kind):
+    return lambda wildcards: [
+        f"results/counts/{instance}.{kind}"
+        for instance in get_cases().index
+        if study.counts_separately(Path("results/host.json"))
+    ]
+
+
+def get_counted_patches(wildcards):
+    return [f"results/quality/{instance}.json" for instance in get_graded(get_corpus())]

@@ -20,11 +20,14 @@ checkpoint instances:
         table="results/instances.parquet",
         candidates="results/candidates.parquet",
         sources="results/sources.parquet",
+        origins="results/inputs.json",
         rows=directory("results/instances"),
     log:
         "results/logs/instances.log",
     conda:
         "../envs/study.yaml"
+    params:
+        sandbox=[CONFIG.sandbox.kind, CONFIG.sandbox.images.activate],
     script:
         "../scripts/read_instances.py"
 
@@ -45,7 +48,7 @@ rule environment:
 rule reproduce:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=ancient(get_environment),
+        environment=unless_image(get_environment),
     output:
         "results/reproductions/{instance}.json",
     log:
@@ -61,7 +64,7 @@ rule reproduce:
 rule probe:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=ancient(get_environment),
+        environment=unless_image(get_environment),
         reproduction="results/reproductions/{instance}.json",
     output:
         "results/probes/{instance}.json",
@@ -86,6 +89,7 @@ checkpoint corpus:
     conda:
         "../envs/study.yaml"
     params:
+        instances=get_time_of_instances,
         code=code_digest("study.entry", "study.ledger", "study.repeatability"),
     script:
         "../scripts/select_corpus.py"

@@ -4,7 +4,7 @@
 rule grade:
     input:
         manifest=ancient("results/instances.parquet"),
-        environment=ancient(get_environment),
+        environment=unless_image(get_environment),
         reproduction="results/reproductions/{instance}.json",
     output:
         "results/grades/{instance}.json",
@@ -21,6 +21,7 @@ rule grade:
 rule host:
     input:
         settings=settings_file("host", "counter"),
+        images=get_first_image,
     output:
         report(
             "results/host.json",
@@ -35,8 +36,9 @@ rule host:
     params:
         host=host_class(),
         counter=CONFIG.counter,
+        sandbox=CONFIG.sandbox.kind,
         confinement=CONFIG.sandbox.confinement,
-        pool=pool_size(CONFIG.isolation.group_cores),
+        pool=CONFIG.isolation.pool_size,
     script:
         "../scripts/inspect_host.py"
 
@@ -48,8 +50,16 @@ checkpoint cases:
         grades=get_grades,
         probes=get_kept_probes,
         host="results/host.json",
+        images=get_kept_images,
         protocol=settings_file(
-            "cases", "warmup", "calibration", "replicates", "seed", "isolation"
+            "cases",
+            "warmup",
+            "calibration",
+            "replicates",
+            "seed",
+            "isolation",
+            "garbage_collector",
+            "counting",
         ),
     output:
         cases="results/cases.parquet",
@@ -58,5 +68,7 @@ checkpoint cases:
         "results/logs/cases.log",
     conda:
         "../envs/study.yaml"
+    params:
+        corpus=get_time_of_corpus,
     script:
         "../scripts/assemble_cases.py"

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 with script.logged(snakemake):
     cases, corpus = (pd.read_parquet(path) for path in (snakemake.input.cases, snakemake.input.corpus))
-    verdicts = [Measured.model_validate_json(Path(path).read_bytes()) for path in snakemake.input.verdicts]
-    frames = [pd.read_parquet(path) for path in snakemake.input.records]
-    measurements, ledger = collect(cases, corpus, verdicts, frames)
+    measured, counted = (
+        [Measured.model_validate_json(Path(path).read_bytes()) for path in snakemake.input.get(verdicts, [])]
+        for verdicts in ("verdicts", "counted")
+    )
+    frames = [pd.read_parquet(path) for path in (*snakemake.input.records, *snakemake.input.get("counts", []))]
+    measurements, ledger = collect(cases, corpus, measured, counted, frames)
     measurements.to_parquet(snakemake.output.measurements)
     ledger.to_parquet(snakemake.output.ledger)

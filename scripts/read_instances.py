@@ -1,4 +1,4 @@
-"""Read and check all inputs; write the manifest, the candidates, and one file per instance for the jobs to come."""
+"""Read and check all inputs; write the manifest, their origins, candidates, and a file per instance for later jobs."""
 
 import logging
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from patchperf import script
-from patchperf.sandbox.local import local_sandbox
 from patchperf.study.inputs import load_inputs
 from patchperf.study.manifest import build_manifest
+from patchperf.study.origins import origins
 from patchperf.study.rows import Row, write_row
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 with script.logged(snakemake), script.scratch(snakemake) as work:
     config = script.study(snakemake)
-    logging.info("patches run in: %s", local_sandbox(config.sandbox, work).confinement)
+    logging.info("patches run in: %s", script.confinement(config, work))
     inputs = load_inputs(config, script.folders(snakemake))
     rows = Path(snakemake.output.rows)
     rows.mkdir(parents=True, exist_ok=True)
@@ -38,5 +38,7 @@ with script.logged(snakemake), script.scratch(snakemake) as work:
     inputs.sources.to_parquet(snakemake.output.sources)
     for source in inputs.sources.to_dict("records"):
         logging.info("%s", ", ".join(f"{key}: {value}" for key, value in source.items()))
+    origin = origins(inputs, config, script.folders(snakemake))
+    Path(snakemake.output.origins).write_text(origin.model_dump_json(indent=1), "utf-8")
     manifest = build_manifest(inputs.instances, inputs.candidates, inputs.environments, config)
     manifest.to_parquet(snakemake.output.table)

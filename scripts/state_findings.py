@@ -1,16 +1,12 @@
 """State the findings of the study on this data."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchperf import script
-from patchperf.stats import schema
-from patchperf.stats.findings import findings
-from patchperf.tables import read_table
+from patchperf.analysis.findings import write_findings
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with script.logged(snakemake):
-    tables = {name: read_table(path, getattr(schema, name.upper())) for name, path in snakemake.input.items()}
-    Path(snakemake.output[0]).write_text(findings(tables).model_dump_json(indent=2) + "\n", "utf-8")
+    write_findings(dict(snakemake.input.items()), snakemake.output[0])
