@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import stat
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from debian_roots import ALONE, Recipe, made_once
+from consoles import printed_by
+from debian_roots import Recipe, made_once
 from initramfs import Initramfs
 
 from patchperf.measure.tools import RESULT, write_tools
@@ -116,19 +116,7 @@ def _console(processor: str, kernel: Path, initramfs: Path) -> str:
     machine = f"-M virt,gic-version=3 -cpu {processor} -accel tcg -icount shift=1,sleep=off -m 1024".split()
     devices = ["-nographic", "-no-reboot", "-nic", "none"]
     system = ("-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyAMA0 quiet loglevel=1 panic=-1")
-    try:
-        done = subprocess.run(
-            [*ALONE, "qemu-system-aarch64", *machine, *devices, *system],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-            check=False,
-        )
-        printed = done.stdout
-    except subprocess.TimeoutExpired as error:
-        printed = (error.stdout or b"") + f"\nstill running after {_SECONDS} s".encode()
-    return printed.decode("utf-8", "replace")
+    return printed_by(["qemu-system-aarch64", *machine, *devices, *system], _SECONDS)
 
 
 def _told(console: str) -> Iterator[tuple[str, tuple[Completed, list[Any]]]]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from debian_roots import Recipe, made_once, need, unpacked
+from debian_packages import need
+from debian_roots import Recipe, made_once, unpacked
 from replicates import WARMUP, instructions, judged, replicate_spec
 
 from patchperf.counters.bundle import bundle, starting
@@ -140,7 +141,7 @@ def counts(root: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) ->
             spec = replicate_spec(f"{backend} {factor}", factor * REPETITIONS, backend)
             done = inside.measure(LOOP, spec, simulator.words(folder, inside.out, 0), folder, **simulator.environment)
             regions = simulator.regions(inside.results)
-            assert len(regions) == 2
+            assert len(regions) == 3
             values.append(instructions(*judged(spec, done, read_results(inside.results / RESULT), regions)))
     return found
 

@@ -34,16 +34,16 @@ def new_study(tmp_path: Path) -> Callable[..., Study]:
 
 
 @pytest.fixture
-def tool_missing(tmp_path: Path) -> Callable[[str], dict[str, str]]:
-    """An environment whose PATH has every program but one."""
+def tool_missing(tmp_path: Path) -> Callable[..., dict[str, str]]:
+    """An environment whose PATH has every program but some."""
 
-    def without(tool: str) -> dict[str, str]:
-        folder = tmp_path / f"without-{tool}"
+    def without(*tools: str) -> dict[str, str]:
+        folder = tmp_path / f"without-{'-'.join(tools)}"
         folder.mkdir()
         for place in os.environ["PATH"].split(os.pathsep):
             for program in Path(place).glob("*") if Path(place).is_dir() else ():
                 link = folder / program.name
-                if program.name != tool and not link.exists():
+                if program.name not in tools and not link.exists():
                     link.symlink_to(program)
         return {"PATH": str(folder)}
 

@@ -55,6 +55,18 @@ def test_a_copy_in_another_place_has_nothing_to_do(study: Study) -> None:
     assert not run.started
 
 
+@pytest.mark.parametrize(
+    "again", [("instances", "host", "cases"), ("corpus", "measurements"), ("host", "measurements")]
+)
+def test_stages_run_again_go_on_where_one_between_them_has_no_reason_to(study: Study, again: tuple[str, ...]) -> None:
+    before, table = study.journals(), pd.read_parquet(study.result("measurements.parquet"))
+    run = study.snakemake("--forcerun", *again, "--", "results/measurements.parquet")
+    assert run.code == 0, run.output
+    assert run.started.keys() <= {*again, "corpus", "cases", "measurements"}
+    assert study.journals() == before
+    pd.testing.assert_frame_equal(pd.read_parquet(study.result("measurements.parquet")), table)
+
+
 def test_another_alpha_reruns_only_the_statistics(study: Study) -> None:
     before = study.journals()
     study.change(alpha=0.001)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from debian_packages import need
 from studies import MINI, ROOT, Run, Study, make_study, mini_settings
 
 from patchperf.measure import schedule
+from patchperf.tables import PACKAGES
 
 EXPECTED: dict[str, Any] = json.loads((MINI / "expected.json").read_text("utf-8"))
 SOURCES = ("atlas", "birch", "cedar", "dune")
@@ -28,15 +33,45 @@ TABLES = (
     "ledger",
     "sources",
     "outcomes",
+    "outcome_rates",
+    "outcome_flows",
+    "outcome_changes",
     "agreement",
     "solutions",
     "warmth",
     "cases",
+    "contrasts",
+    "distinguishable",
     "pairs",
     "speedups",
     "champions",
+    "quality",
+    "quality_patches",
+    "mcnemar",
+    "quality_weights",
+    "correctness_by_size",
+    "generation_speed",
 )
-FIGURES = ("funnel", "io", "outcomes", "repetitions", "noise", "significance", "speedups", "ratios", "champions")
+FIGURES = (
+    "funnel",
+    "io",
+    "outcomes",
+    "outcome_rates",
+    "outcome_repositories",
+    "outcome_flows",
+    "repetitions",
+    "noise",
+    "significance",
+    "metrics",
+    "speedups",
+    "ratios",
+    "champions",
+    "quality",
+    "quality_weights",
+    "normalisation",
+    "correctness_by_size",
+    "generation_speed",
+)
 KEPT = sorted(name for name, (status, _) in EXPECTED["ledger"].items() if status == "kept")
 
 FLAKY = "fernbank__trellis-33"
@@ -91,7 +126,12 @@ class Finished:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Finished:
-    settings = mini_settings(calibration={"min_seconds": 0.02, "max_seconds": 0.04}, cache=cache)
+    settings = mini_settings(
+        calibration={"min_seconds": 0.02, "max_seconds": 0.04},
+        counter="auto",
+        counting={"min_seconds": 0.05, "max_seconds": 0.05},
+        cache=cache,
+    )
     study = make_study(tmp_path_factory.mktemp("mini") / "study", settings)
     return Finished(study, study.snakemake())
 
@@ -152,13 +192,49 @@ def test_outcomes_are_as_expected(finished: Finished) -> None:
     assert set(truths.outcome) == {"Resolved"}
 
 
+def test_rates_and_flows_count_the_outcomes_that_were_expected(finished: Finished) -> None:
+    outcomes = finished.table("outcomes").set_index(["instance_id", "source"]).outcome
+    expected = {**EXPECTED["outcomes"], FLAKY: {"birch": outcomes[FLAKY, "birch"]}}
+    rates = finished.table("outcome_rates").query("repo == 'all' and source != 'ground_truth'").set_index("source")
+    assert set(rates.index) == {"atlas", "birch", "cedar", "dune"}
+    for source, row in rates.iterrows():
+        said = Counter(verdicts[source] for verdicts in expected.values() if source in verdicts)
+        assert (row.resolved, row.regression, row.no_op) == (said["Resolved"], said["Regression"], said["No-Op"])
+        assert row.resolved_rate == pytest.approx(said["Resolved"] / row.instances)
+    by_repo = finished.table("outcome_rates").query("repo != 'all'").groupby("source")[["instances", "resolved"]].sum()
+    assert (by_repo.loc[rates.index] == rates[["instances", "resolved"]]).all(axis=None)
+    flows = finished.table("outcome_flows")
+    moves = Counter((v["cedar"], v["dune"]) for v in expected.values() if {"cedar", "dune"} <= v.keys())
+    assert set(zip(flows.source, flows.previous, strict=True)) == {("dune", "cedar")}
+    assert dict(zip(zip(flows.before, flows.after, strict=True), flows["count"], strict=True)) == moves
+    changes = finished.table("outcome_changes").set_index("outcome")
+    gained = sum(count for (before, after), count in moves.items() if after == "Resolved" != before)
+    assert changes.gained["Resolved"] == gained
+
+
+def test_levels_and_the_other_dialects_outcomes_are_as_expected(finished: Finished) -> None:
+    outcomes = finished.table("outcomes")
+    judged = outcomes[(outcomes.source != "ground_truth") & (outcomes.instance_id != FLAKY)]
+    levels: dict[str, dict[str, list[str]]] = {name: {} for name in EXPECTED["levels"] if name != FLAKY}
+    others: dict[str, dict[str, str]] = {}
+    for row in judged.itertuples():
+        if row.f2p or row.p2p:
+            levels[row.instance_id][row.source] = [row.f2p, row.p2p]
+        if row.other_outcome:
+            others.setdefault(row.instance_id, {})[row.source] = row.other_outcome
+    assert levels == {name: by_source for name, by_source in EXPECTED["levels"].items() if name != FLAKY}
+    assert others == EXPECTED["other_dialect"]
+    dialects = outcomes[outcomes.other_outcome != ""][["dialect", "other_dialect"]]
+    assert set(dialects.itertuples(index=False, name=None)) == {("swe-bench-live", "swe-bench")}
+
+
 def test_outcomes_rest_on_the_tests_passed(finished: Finished) -> None:
     outcomes = finished.table("outcomes")
-    judged = outcomes[outcomes.outcome.isin(["Resolved", "Breaking Resolved", "No-Op", "Regression"])]
+    judged = outcomes[outcomes.f2p != ""]
     all_f2p = judged.f2p_passed.astype(int) == judged.f2p_total.astype(int)
     all_p2p = judged.p2p_passed.astype(int) == judged.p2p_total.astype(int)
     assert (all_f2p == judged.outcome.isin(["Resolved", "Breaking Resolved"])).all()
-    assert (all_p2p == judged.outcome.isin(["Resolved", "No-Op"])).all()
+    assert (all_p2p == judged.outcome.isin(["Resolved", "Partially Resolved", "No-Op"])).all()
     by_dataset = finished.table("ledger").set_index("instance_id").dataset
     assert set(zip(outcomes.instance_id.map(by_dataset), outcomes.dialect, strict=True)) == {
         ("mini", "swe-bench"), ("mini-live", "swe-bench-live"),
@@ -216,7 +292,7 @@ def test_conditions_are_the_same_for_all_solutions_of_a_round(finished: Finished
     measured = finished.measurements
     assert (measured.hash_seed == measured.replicate).all()
     assert (measured.layout == measured.replicate).all()
-    rounds = measured[~measured.void].groupby(["instance_id", "replicate"])
+    rounds = measured[~measured.void].groupby(["instance_id", "metric", "replicate"])
     started_with = ("environment_bytes", "environment_crc32", "arguments_bytes", "arguments_crc32")
     for condition in ("hash_seed", "padding_bytes", *started_with, "python", "confinement"):
         assert (rounds[condition].nunique() == 1).all(), condition
@@ -225,7 +301,8 @@ def test_conditions_are_the_same_for_all_solutions_of_a_round(finished: Finished
 
 
 def test_the_order_follows_from_the_seed(finished: Finished) -> None:
-    for name, rows in finished.measurements.groupby("instance_id"):
+    """In both passes, where an emulator counts; several of its cases may be counted at a time."""
+    for (name, _), rows in finished.measurements.groupby(["instance_id", "metric"]):
         slots = schedule.order(sorted(set(rows.solution)), 5, 1, str(name))
         told = set(zip(rows.order, rows.replicate, rows.solution, strict=True))
         assert told == {(slot.order, slot.replicate, slot.solution) for slot in slots}
@@ -276,6 +353,29 @@ def test_cases_have_the_promised_columns_one_row_for_each_metric(finished: Finis
     }
 
 
+def test_cases_have_a_second_opinion_and_an_effect_beside_welch(finished: Finished) -> None:
+    cases = finished.table("cases")
+    several = cases[cases.k > 1]
+    tests = several[["q", "p_blocks", "p_friedman", "p_permutation"]].astype(float)
+    assert tests.stack().between(0, 1).all()
+    assert (tests.q >= several.p.astype(float)).all()
+    assert (several.rounds == 5).all()
+    effect = several[["low", "slowest_fastest", "high"]].astype(float)
+    assert (effect.low <= effect.slowest_fastest).all()
+    assert (effect.slowest_fastest <= effect.high).all()
+    assert (several.practical == (several.distinguishable & (effect.low > 1.01))).all()
+    assert set(cases.practical_threshold) == {0.01}
+
+
+def test_every_two_solutions_of_a_case_are_compared(finished: Finished) -> None:
+    contrasts, cases = finished.table("contrasts"), finished.table("cases")
+    assert len(contrasts) == (cases.k * (cases.k - 1) // 2).sum()
+    means = finished.table("solutions").set_index(["instance_id", "metric", "solution"])["mean"]
+    for row in contrasts.itertuples():
+        means_of = [means[row.instance_id, row.metric, one] for one in (row.solution_i, row.solution_j)]
+        assert row.ratio == pytest.approx(means_of[0] / means_of[1], rel=0.1)
+
+
 @pytest.mark.parametrize(("instance", "slow"), MUCH_SLOWER.items())
 def test_clearly_different_speeds_are_told_apart(finished: Finished, instance: str, slow: str) -> None:
     cases, solutions = finished.table("cases"), finished.table("solutions")
@@ -302,6 +402,10 @@ def test_speedups_have_both_orientations(finished: Finished) -> None:
     means = speedups.set_index(["metric", "setting", "source_i", "source_j"]).geometric_mean.astype(float)
     for (metric, setting, first, second), mean in means.items():
         assert mean * means[metric, setting, second, first] == pytest.approx(1)
+    tests = speedups.set_index(["metric", "setting", "source_i", "source_j"])[["p", "p_holm"]].astype(float)
+    for (metric, setting, first, second), row in tests.iterrows():
+        assert row.equals(tests.loc[(metric, setting, second, first)])
+        assert pd.isna(row.p) or row.p <= row.p_holm <= 1
     full = speedups[(speedups.setting == "full") & (speedups.source_i == "atlas") & (speedups.source_j == "cedar")]
     assert set(full.n) == {7}
 
@@ -318,16 +422,16 @@ def test_every_case_has_one_vote(finished: Finished) -> None:
 
 def test_every_table_is_there_as_csv_and_latex(finished: Finished) -> None:
     for name in TABLES:
-        assert len(finished.table(name)) > 0
+        assert (len(finished.table(name)) > 0) == (name != "generation_speed"), "no speeds are given"
         text = finished.study.result(f"tables/{name}.tex").read_text("utf-8")
         assert text.count("\\begin{") == text.count("\\end{")
         assert all(rule in text for rule in ("\\toprule", "\\midrule", "\\bottomrule", "\\caption{", "\\label{"))
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here to set the tables with")
 def test_latex_sets_every_table(finished: Finished, tmp_path: Path) -> None:
+    need({"pdflatex": "texlive-latex-recommended"})
     tables = "".join(f"\\input{{{finished.study.result(f'tables/{name}.tex')}}}\n\\clearpage\n" for name in TABLES)
-    preamble = "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs,longtable}\n"
+    preamble = f"\\documentclass{{article}}\n\\usepackage[T1]{{fontenc}}\n{PACKAGES.removeprefix('% ')}"
     (tmp_path / "tables.tex").write_text(preamble + f"\\begin{{document}}\n{tables}\\end{{document}}\n", "utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, errors="replace")
@@ -354,12 +458,12 @@ def test_findings_name_metric_and_backend(finished: Finished) -> None:
     assert (live["instances"], live["kept"]) == (3, 1)
 
 
-def test_a_machine_without_a_counter_is_told_loudly(finished: Finished) -> None:
-    counter = finished.record("host.json")["counter"]
-    loud = "NO INSTRUCTION COUNTS, WALL TIME ONLY"
-    assert (counter["backend"] == "none") == counter["reason"].startswith(loud)
-    assert (loud in finished.run.output) == (counter["backend"] == "none")
-    for name in ("solutions", "cases", "pairs", "speedups", "champions"):
+def test_both_metrics_are_measured_and_every_table_names_their_backends(finished: Finished) -> None:
+    assert set(finished.backends) == {"instructions", "wall_ns"}
+    measured = finished.measurements
+    assert dict(measured[["metric", "backend"]].to_numpy()) == finished.backends
+    assert measured.groupby(["instance_id", "metric"]).backend.nunique().max() == 1
+    for name in ("solutions", "cases", "contrasts", "pairs", "speedups", "champions"):
         assert dict(finished.table(name)[["metric", "backend"]].to_numpy()) == finished.backends
 
 
@@ -380,6 +484,66 @@ def test_the_report_has_every_table_and_figure_with_its_caption(finished: Finish
         assert beginning in plain, caption
     for name in [f"{table}.csv" for table in TABLES] + [f"{figure}.svg" for figure in FIGURES] + ["findings.json"]:
         assert f'"name": "{name}"' in report
+
+
+def test_every_case_has_its_page_and_the_index_leads_to_it(finished: Finished) -> None:
+    pages = finished.study.result("pages")
+    assert {path.name for path in pages.glob("*.html")} == {"index.html", *(f"{name}.html" for name in KEPT)}
+    index = (pages / "index.html").read_text("utf-8")
+    measured = finished.measurements
+    for name in KEPT:
+        assert f'<a href="{name}.html#wall_ns">' in index
+        page = (pages / f"{name}.html").read_text("utf-8")
+        for row in measured[measured.instance_id == name].itertuples():
+            assert f'<tr id="{row.metric}-{row.solution}-{row.replicate}-{row.attempt}"' in page
+        row = json.loads(finished.study.result(f"instances/{name}.json").read_bytes())
+        added = [line for line in row["instance"]["patch"].splitlines() if line.startswith("+ ")]
+        assert all(line in html.unescape(page) for line in added)
+
+
+def test_provenance_is_what_the_run_recorded(finished: Finished) -> None:
+    known, host = finished.record("provenance.json"), finished.record("host.json")
+    assert known["host"] == host
+    assert known["measuring"]["backends"] == {metric: [name] for metric, name in finished.backends.items()}
+    assert known["measuring"]["hash_seeds"] == [0, 1, 2, 3, 4]
+    digests = {one["name"]: one["file"] for one in known["inputs"]["datasets"]}
+    content = (MINI / "instances.jsonl").read_bytes()
+    assert digests["mini"] == hashlib.sha256(content).hexdigest()
+    assert known["inputs"]["software"] == host["software"] == known["analysis"]
+    assert known["settings"]["calibration"] == {"min_seconds": 0.02, "max_seconds": 0.04}
+
+
+def test_notebooks_are_there_with_their_outputs(finished: Finished) -> None:
+    for name in ("results", "case"):
+        document = finished.record(f"notebooks/{name}.ipynb")
+        code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+        assert not any(output["output_type"] == "error" for cell in code for output in cell["outputs"])
+        page = finished.study.result(f"notebooks/{name}.html").read_text("utf-8")
+        figures = sum("image/svg+xml" in output.get("data", {}) for cell in code for output in cell["outputs"])
+        assert page.count("data:image/svg+xml;base64,") == figures == {"results": 8, "case": 1}[name]
+
+
+def test_all_is_made_again_from_raw_records_alone_byte_by_byte(finished: Finished, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    (raw / "instances").mkdir(parents=True)
+    (raw / "settings").mkdir()
+    files = [f"{name}.parquet" for name in ("measurements", "cases", "ledger", "outcomes", "sources", "patches")]
+    files += ["host.json", "inputs.json", "settings/study.json", *(f"instances/{name}.json" for name in KEPT)]
+    for file in files:
+        shutil.copyfile(finished.study.result(file), raw / file)
+    program = Path(sys.executable).with_name("patchperf")
+    done = subprocess.run(
+        [program, "recompute", raw, "-o", tmp_path / "out"], cwd=tmp_path, env={}, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    again = {path.relative_to(tmp_path / "out"): path for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    folders = ("tables", "figures", "pages")
+    first = [path for name in folders for path in finished.study.result(name).iterdir() if path.name[0] != "."]
+    first += [finished.study.result(name) for name in ("findings.json", "provenance.json", "provenance.html")]
+    assert {path.relative_to(finished.study.result("")) for path in first} == set(again)
+    for path in first:
+        assert again[path.relative_to(finished.study.result(""))].read_bytes() == path.read_bytes(), path.name
 
 
 def test_a_second_run_does_nothing(finished: Finished) -> None:
