@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from processes import SEED, WALL, Bench, Kept, backends, in_one_line, metric, noisy_work, rounds_of
 from scipy import stats
 
-from patchperf.measure.counting import Counting
+from patchperf.measure.emulated import Emulated
 from patchperf.stats.welch import welch_on_logs
 
 STEPS = 200
@@ -46,7 +46,7 @@ Experiment = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Backend:
     """One backend's processes: each is the body in one round, measured as one of two equal solutions."""
 
-    def __init__(self, name: str, counting: Counting | None, bench: Bench, kept: Kept) -> None:
+    def __init__(self, name: str, counting: Emulated | None, bench: Bench, kept: Kept) -> None:
         self.name, self.counting, self.bench, self.kept = name, counting, bench, kept
         self.program = noisy_work(STEPS)
 

@@ -26,7 +26,8 @@ from patchperf.counters.preflight import COUNTERS
 from patchperf.counters.protocol import INPROCESS, Simulator
 from patchperf.counters.readings import loop_count
 from patchperf.errors import InputError, MachineError, PatchperfError
-from patchperf.measure.counting import Counting
+from patchperf.measure.collector import Collector
+from patchperf.measure.emulated import Emulated
 from patchperf.measure.schedule import environment, padding
 from patchperf.measure.self_report import SelfReport, parse_report
 from patchperf.measure.tools import RESULT, read_results, write_tools
@@ -85,7 +86,7 @@ class Bench:
         self,
         program: Program,
         repetitions: int,
-        counting: Counting | None = None,
+        counting: Emulated | None = None,
         number: int = 0,
         warmup: int = 10,
     ) -> Replicate:
@@ -110,11 +111,12 @@ def replicate(
     command: Command,
     work: Path,
     repetitions: int,
-    counting: Counting | None = None,
+    counting: Emulated | None = None,
     *,
     layout: int = 0,
     warmup: int = 10,
     compiled: bool = False,
+    collector: Collector = "untouched",
 ) -> Replicate:
     """Run a command with a decorated test in it once, under the simulator if one is given.
 
@@ -126,7 +128,7 @@ def replicate(
         out.mkdir()
         counter = counting.simulator if counting else NoCounter()
         spec = {"mode": "replicate", "warmup": warmup, "repetitions": repetitions, "counter": counter.backend}
-        write_tools(tools, {**spec, "out": f"{sandbox.layout.out}/{RESULT}"})
+        write_tools(tools, {**spec, "collector": collector, "out": f"{sandbox.layout.out}/{RESULT}"})
         if compiled:
             precompile(tools / INPROCESS.name)
         command = dataclasses.replace(command, tools=tools, out=out)
@@ -140,7 +142,7 @@ def replicate(
             raise MachineError(f"{' '.join(command.argv)}: no value ({told}): {done.output[-500:]}")
         instructions = 0
         if counting and report.counter:
-            count = loop_count(report.counter, counting.simulator.regions(out))
+            count = loop_count(report.counter, counting.simulator.regions(out), [part for part, _ in report.steps])
             if count.value is None:
                 raise MachineError(f"{' '.join(command.argv)}: {count.problem}")
             instructions = count.value
@@ -164,26 +166,28 @@ def _bytecode(source: bytes, name: str) -> bytes:
         return compiled.read_bytes()
 
 
-def simulators(cache: Path, python: Path = Path(sys.executable)) -> Iterator[tuple[str, Counting]]:
+def simulators(cache: Path, python: Path = Path(sys.executable)) -> Iterator[tuple[str, Emulated]]:
     """Those that this machine has, by name; the others are named on the console."""
     for name, counter in COUNTERS.items():
         if isinstance(counter, Simulator):
             try:
-                yield name, Counting.prepared(counter, counter.prepare(cache, python))
+                emulated = Emulated.prepared(counter, counter.prepare(cache, python))
+                if emulated is not None:
+                    yield name, emulated
             except MachineError as error:
                 print(f"{name}: {error}")
 
 
-def backends(cache: Path, wanted: Collection[str] = ()) -> dict[str, Counting | None]:
+def backends(cache: Path, wanted: Collection[str] = ()) -> dict[str, Emulated | None]:
     """All there are here, the wall clock among them, or those that are wanted; raises InputError if one is not here."""
-    found: dict[str, Counting | None] = {**dict(simulators(cache)), WALL: None}
+    found: dict[str, Emulated | None] = {**dict(simulators(cache)), WALL: None}
     missing = sorted(set(wanted) - set(found))
     if missing:
         raise InputError(f"no backend {missing[0]} here: choose from {', '.join(found)}")
     return {name: counting for name, counting in found.items() if not wanted or name in wanted}
 
 
-def metric(found: Replicate, counting: Counting | None) -> float:
+def metric(found: Replicate, counting: Emulated | None) -> float:
     """What a backend says: instructions under a simulator, else nanoseconds."""
     return found.wall_ns if counting is None else found.instructions
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from processes import WALL, Bench, Kept, Program, backends, in_one_line, metric, noisy_work, rounds_of
 from scipy import stats
 
-from patchperf.measure.counting import Counting
+from patchperf.measure.emulated import Emulated
 from patchperf.stats.welch import welch_on_logs
 
 STEPS = 1000
@@ -36,7 +36,7 @@ WALL_REPETITIONS = 100
 class Backend:
     """One backend's processes: each is one version of the body in one round."""
 
-    def __init__(self, name: str, counting: Counting | None, bench: Bench, kept: Kept) -> None:
+    def __init__(self, name: str, counting: Emulated | None, bench: Bench, kept: Kept) -> None:
         self.name, self.counting, self.bench, self.kept = name, counting, bench, kept
 
     def value(self, number: int, steps: int) -> float:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
+import os
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,14 +39,11 @@ from patchperf import script
 from patchperf.config import cache_folder
 from patchperf.errors import InputError
 from patchperf.measure.case import CasePlan, Solution
-from patchperf.measure.counting import Counting
+from patchperf.measure.emulated import Emulated
 from patchperf.measure.schedule import environment, padding
 from patchperf.sandbox.protocol import Command
 from patchperf.stats.variance import Components, power, variance_components
-from patchperf.study.cases import read_case
-from patchperf.study.measuring import Host, plan_case
-from patchperf.study.probe import read_probes
-from patchperf.study.rows import read_row
+from patchperf.study.measuring import read_plan
 from patchperf.study.workbench import Workbench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +89,7 @@ class CaseBench:
         self.warm: set[str] = set()
 
     def process(
-        self, solution: Solution, counting: Counting | None, repetitions: int, seed: int, layout: int
+        self, solution: Solution, counting: Emulated | None, repetitions: int, seed: int, layout: int
     ) -> Replicate:
         """One process that counts: the bytecode caches of the solution's tree are filled, by a native run before."""
         if solution.id not in self.warm:
@@ -100,7 +98,7 @@ class CaseBench:
         return self.once(solution, counting, repetitions, seed, layout)
 
     def once(
-        self, solution: Solution, counting: Counting | None, repetitions: int, seed: int, layout: int
+        self, solution: Solution, counting: Emulated | None, repetitions: int, seed: int, layout: int
     ) -> Replicate:
         """One process."""
         command = Command(
@@ -118,16 +116,17 @@ class CaseBench:
             counting,
             layout=layout,
             warmup=self.options.warmup,
+            collector=self.options.collector,
         )
 
-    def repetitions(self, counting: Counting | None) -> int:
+    def repetitions(self, counting: Emulated | None) -> int:
         """As many as take the wanted time on the first solution."""
         name = f"{self.plan.instance_id} trial"
         seconds = self.kept.replicate(name, lambda: self.process(self.solutions[0], None, 3, 0, 0)).wall_ns / 1e9
         slowdown = counting.simulator.slowdown if counting else 1.0
         return max(1, int((COUNTED_SECONDS if counting else self.options.seconds) / seconds / slowdown))
 
-    def cells(self, name: str, counting: Counting | None) -> dict[tuple[int, int, int, int], Replicate]:
+    def cells(self, name: str, counting: Emulated | None) -> dict[tuple[int, int, int, int], Replicate]:
         """All processes of a backend by solution, seed, layout and run."""
         options, instance = self.options, self.plan.instance_id
         sizes = (len(self.solutions), options.seeds, options.layouts, options.runs)
@@ -142,7 +141,7 @@ class CaseBench:
             for cell in cells
         }
 
-    def findings(self, name: str, counting: Counting | None) -> Findings:
+    def findings(self, name: str, counting: Emulated | None) -> Findings:
         """The variance of the first solution, and of its ratio to the second."""
         found = self.cells(name, counting)
         logs = self.logarithms(found, counting)
@@ -153,7 +152,7 @@ class CaseBench:
         return Findings(variance_components(logs[0]), pair, loop, float(np.median(own)) - loop)
 
     def logarithms(
-        self, found: Mapping[tuple[int, int, int, int], Replicate], counting: Counting | None
+        self, found: Mapping[tuple[int, int, int, int], Replicate], counting: Emulated | None
     ) -> NDArray[np.float64]:
         """Of shape (solutions, seeds, layouts, runs)."""
         logs = np.empty((len(self.solutions), self.options.seeds, self.options.layouts, self.options.runs))
@@ -167,21 +166,17 @@ def cases(config: Mapping[str, Any], names: list[str]) -> Iterator[tuple[Workben
     told = Path("results/host.json")
     if not told.exists():
         raise InputError(f"{told.absolute()} is missing: run this in the folder of a study that got as far as its host")
-    host = Host.model_validate_json(told.read_bytes())
     chosen = names or sorted(path.stem for path in Path("results/measurements").glob("*.json"))
     for name in chosen:
         job = SimpleNamespace(
             config=config,
-            rule="variance",
+            rule=f"benchmark-{os.getpid()}",
             scriptdir=str(ROOT / "scripts"),
             wildcards=Wildcards(fromdict={"instance": name}),
         )
-        point = read_probes([f"results/probes/{name}.json"])[name].single_point
-        if point is None:
-            raise InputError(f"{name} is no case of this study: it has no single-point command")
         with script.workbench(job) as bench:
-            case = read_case(Path("results/cases.parquet"), name)
-            yield bench, plan_case(bench, read_row(name), point, case, host=host, cache=cache_folder(bench.config))
+            probe = f"results/probes/{name}.json"
+            yield bench, read_plan(bench, cases="results/cases.parquet", probe=probe, host=told)
 
 
 def relative(variance: float) -> str:
@@ -218,12 +213,14 @@ def main() -> None:
     parser.add_argument("--solutions", type=int, choices=(1, 2), default=2, help="per case (%(default)s)")
     parser.add_argument("--seconds", type=float, default=0.2, help="of the loop by the wall clock (%(default)s)")
     parser.add_argument("--warmup", type=int, default=10, help="calls before the loop (%(default)s)")
+    parser.add_argument("--collector", default="untouched", help="untouched, collected or off (%(default)s)")
     parser.add_argument("--alpha", type=float, default=0.05, help="(%(default)s)")
     parser.add_argument("--constant", action="store_true", help="longer loops do not average what equal runs add")
     parser.add_argument("--backend", action="append", default=[], help=f"qemu, callgrind, {WALL} (all that are here)")
     parser.add_argument("--journal", type=Path, default=Path("results/benchmarks/variance.jsonl"))
     options = parser.parse_args()
-    kept = Kept(options.journal, {"seconds": options.seconds, "warmup": options.warmup})
+    settings = {"seconds": options.seconds, "warmup": options.warmup, "collector": options.collector}
+    kept = Kept(options.journal, settings)
     findings: dict[str, list[Findings]] = {}
     print(f"{'instance':24}{'backend':12}{'seed':>9}{'layout':>9}{'rest':>9}{'run':>9}{'pair':>9}")
     for bench, plan in cases(load_configfile(options.config), options.instances):
@@ -236,7 +233,8 @@ def main() -> None:
     for name, found in findings.items():
         parts = np.median([dataclasses.astuple(one.components) for one in found], axis=0)
         middle = Components(*map(float, parts))
-        print(line(f"median of {len(found)}", name, middle, float(np.nanmedian([one.pair for one in found]))))
+        pairs = [one.pair for one in found if not np.isnan(one.pair)]
+        print(line(f"median of {len(found)}", name, middle, float(np.median(pairs)) if pairs else float("nan")))
     print(f"\n{'backend':12}{'design':>10}{'with start':>13}{'Welch':>9}{'paired':>9}   (power at 0.5 %)")
     for name, found in findings.items():
         powers(name, found, options)
