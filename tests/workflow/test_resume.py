@@ -117,7 +117,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, cache: str) -> Story:
                 process.wait()
 
     interrupt("probing", lambda: running(study, "probe_test.py", "bwrap"), kill_all)
-    interrupt("grading", lambda: bool(study.verdicts()) and running(study, "grade_candidates.py", "bwrap"), kill_all)
+    interrupt("grading", lambda: bool(study.verdicts()), kill_all)
 
     second: list[Run] = []
 
