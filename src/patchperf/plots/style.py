@@ -130,11 +130,14 @@ def source_line(number: int) -> Any:
 def short_names(names: Sequence[str], most: int = LONGEST) -> list[str]:
     """Names of at most some characters, an ellipsis for the middles of longer ones.
 
-    Where different names would come out equal, all get more characters until they do not.
+    Where different names would come out equal, all get more characters until they do not. Dollars are escaped, so that
+    they are drawn and do not begin a formula.
     """
     ends = (most - 1) // 2
     short = [name if len(name) <= most else f"{name[: most - 1 - ends]}…{name[-ends:]}" for name in names]
-    return short if len(set(short)) == len(set(names)) else short_names(names, most + 4)
+    if len(set(short)) < len(set(names)):
+        return short_names(names, most + 4)
+    return [name.replace("$", r"\$") for name in short]
 
 
 def is_upright(names: Sequence[str]) -> bool:

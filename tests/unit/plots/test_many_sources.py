@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from many_sources import illegible, names, source_tables
+from matplotlib.figure import Figure
 
 from patchperf.plots.figures import FIGURES, QUALITY_FIGURES
 from patchperf.plots.style import save_figure, short_names
@@ -58,6 +59,13 @@ def test_names_of_any_signs_and_length_are_saved_without_a_warning(name: str, so
 )
 def test_long_names_lose_as_much_of_their_middles_as_leaves_them_different(given: list[str], shown: list[str]) -> None:
     assert short_names(given, 9) == shown
+
+
+@pytest.mark.parametrize("name", ["at $1", "at $1 and $2", r"a\$b$c"])
+def test_dollars_in_a_name_are_drawn_and_no_formula(name: str) -> None:
+    figure = Figure()
+    shown, plain = figure.text(0, 0, short_names([name])[0]), figure.text(0, 0, name, parse_math=False)
+    assert shown.get_window_extent().width == pytest.approx(plain.get_window_extent().width)
 
 
 def test_schemes_beyond_four_stand_below_the_others() -> None:
