@@ -6,7 +6,7 @@ from patchperf.config import load_config
 from patchperf.errors import PatchperfError
 from patchperf.isolation.host import host_class
 from patchperf.study.instance import INSTANCE_ID
-from patchperf.workflow import code_digest
+from patchperf.workflow import code_digest, tool_versions
 from snakemake_logger_plugin_patchperf import follow
 
 

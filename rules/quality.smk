@@ -15,10 +15,12 @@ rule count_patches:
         spec=get_spec("quality"),
         code=code_digest(
             "quality.complexity",
+            "quality.plain_layout",
             "quality.security",
             "quality.versions",
             "study.quality",
         ),
+        tools=tool_versions("bandit", "lizard"),
     script:
         "../scripts/count_patches.py"
 

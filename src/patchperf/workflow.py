@@ -8,6 +8,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
 
@@ -58,6 +60,11 @@ def code_digest(*modules: str) -> str:
         for file in files:
             digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def tool_versions(*packages: str) -> dict[str, str]:
+    """Python's version and those of packages, for rules that another version of one has to rerun."""
+    return {"python": platform.python_version()} | {package: version(package) for package in packages}
 
 
 def read_table(path: str | Path) -> pd.DataFrame:

@@ -80,6 +80,11 @@ def test_a_code_digest_of_no_module_is_a_defect() -> None:
         workflow.code_digest("no_such")
 
 
+def test_the_versions_of_tools_are_those_that_are_imported() -> None:
+    told = workflow.tool_versions("pandas", "pytest")
+    assert told == {"python": sys.version.split()[0], "pandas": pd.__version__, "pytest": pytest.__version__}
+
+
 def test_a_table_is_read_again_when_it_was_written_again(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(path)
