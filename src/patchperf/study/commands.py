@@ -100,8 +100,8 @@ def _additions(call: Call, settings: pytest_settings.Added) -> tuple[str, ...]:
         words = (*given[:-1], *settings.options, *shlex.split(variable))
     except ValueError as error:
         raise Underivable(f"PYTEST_ADDOPTS={variable}: {error}") from None
-    uncovered = ("--no-cov",) if settings.measures_coverage else ()
-    return (*plugins.steady_options(words, settings.required), *uncovered)
+    covered = any(word == "--cov" or word.startswith("--cov=") for word in words)
+    return (*plugins.steady_options(words, settings.required), *(("--no-cov",) if covered else ()))
 
 
 def _lines(instance: Instance, tree: Path, executables: Collection[str]) -> list[str]:

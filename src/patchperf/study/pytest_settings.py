@@ -22,11 +22,6 @@ class Added:
     options: tuple[str, ...] = ()
     required: frozenset[str] = frozenset()
 
-    @property
-    def measures_coverage(self) -> bool:
-        """Whether pytest is made to measure coverage."""
-        return any(word == "--cov" or word.startswith("--cov=") for word in self.options)
-
 
 def added(tree: Path, file: str) -> Added:
     """What the settings that hold for a test file of a tree add: the first file with settings, beside the test file or

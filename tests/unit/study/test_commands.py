@@ -244,6 +244,12 @@ def test_coverage_asked_for_by_the_trees_settings_is_switched_off(tmp_path, file
     assert command.argv == ("pytest", "-rA", *STEADY, *added, NODE.selector)
 
 
+def test_coverage_asked_for_by_the_commands_environment_is_switched_off(tmp_path):
+    native = "PYTEST_ADDOPTS='-q --cov=src' pytest -rA"
+    command = single_point_command(make_instance(native), NODE, tmp_path, {"pytest"})
+    assert command.argv[-2:] == ("--no-cov", NODE.selector)
+
+
 def test_of_several_settings_those_that_pytest_would_take_decide_on_coverage(tmp_path):
     write_tree(
         tmp_path, {"pytest.ini": "[pytest]\naddopts = -q\n", "setup.cfg": "[tool:pytest]\naddopts = --cov=src\n"}
