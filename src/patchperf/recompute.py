@@ -15,7 +15,6 @@ from patchperf.analysis.findings import FINDINGS_TABLES, write_findings
 from patchperf.analysis.ledger import write_ledger
 from patchperf.analysis.outcomes import TABLES as OUTCOME_TABLES
 from patchperf.analysis.outcomes import write_outcomes
-from patchperf.analysis.quality import TABLES as QUALITY_TABLES
 from patchperf.analysis.quality import write_study_quality
 from patchperf.analysis.records import check_records, read_settings
 from patchperf.analysis.warmth import write_warmth
@@ -24,6 +23,7 @@ from patchperf.pages.site import write_pages, write_provenance
 from patchperf.pages.study import OPTIONAL
 from patchperf.pages.study import TABLES as SHOWN
 from patchperf.plots.figures import FIGURES, QUALITY_FIGURES
+from patchperf.quality.schema import TABLES as QUALITY_TABLES
 
 
 def recompute(raw: Path, out: Path) -> None:

@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 from patchperf.errors import InputError
 from patchperf.measure.records import to_frame
 from patchperf.pages.case import label
-from patchperf.plots.figures import FIGURES
+from patchperf.plots.figures import FIGURES, QUALITY_FIGURES
 from patchperf.plots.replicates import draw_replicates
 from patchperf.plots.style import save_figure
+from patchperf.quality.schema import TABLES
 from patchperf.stats import schema
 from patchperf.stats.samples import of_corpus
 from patchperf.tables import read_table
@@ -58,7 +59,7 @@ class Results:
 
     def table(self, name: str) -> pd.DataFrame:
         """A table by its name, with its types; raises InputError."""
-        known: schema.Schema | None = getattr(schema, name.upper(), None)
+        known: schema.Schema | None = TABLES.get(name) or getattr(schema, name.upper(), None)
         path = self.folder / "tables" / f"{name}.csv"
         if not path.exists():
             known_names = ", ".join(sorted(one.stem for one in (self.folder / "tables").glob("*.csv")))
@@ -66,8 +67,11 @@ class Results:
         return pd.read_csv(path) if known is None else read_table(path, known)
 
     def figure(self, name: str) -> Drawing:
-        """A figure by its name, drawn from its table."""
-        plot = FIGURES[name]
+        """A figure by its name, drawn from its table; raises InputError."""
+        figures = FIGURES | QUALITY_FIGURES
+        if name not in figures:
+            raise InputError(f"{name}: no such figure: there are {', '.join(sorted(figures))}")
+        plot = figures[name]
         return Drawing(plot.draw(self.table(plot.table)))
 
     @property

@@ -7,9 +7,10 @@ import pytest
 from synthetic_study import Wanted, write_records
 
 from patchperf.errors import InputError
+from patchperf.quality.schema import TABLES
 from patchperf.recompute import write_site, write_tables
 from patchperf.results import FOLDER_VARIABLE, Results
-from patchperf.stats.schema import CASES
+from patchperf.stats.schema import CASES, typed
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,15 @@ def test_tables_have_their_types_and_unknown_ones_are_told(results: Results) -> 
     assert results.table("cases").dtypes["distinguishable"] == CASES["distinguishable"]
     with pytest.raises(InputError, match=r"nothing\.csv: no such table: there are agreement, cases, "):
         results.table("nothing")
+
+
+def test_the_quality_index_is_among_the_tables_and_figures(results: Results) -> None:
+    assert {name: results.table(name).dtypes.to_dict() for name in TABLES} == {
+        name: typed([], columns).dtypes.to_dict() for name, columns in TABLES.items()
+    }
+    assert "<svg" in results.figure("quality_weights")._repr_svg_()
+    with pytest.raises(InputError, match=r"^nothing: no such figure: there are champions, .*, quality_weights, "):
+        results.figure("nothing")
 
 
 def test_cases_come_by_how_far_their_solutions_lie_apart(results: Results) -> None:

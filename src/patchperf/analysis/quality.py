@@ -18,7 +18,7 @@ from patchperf.quality.generation_speed import generation_speed_table
 from patchperf.quality.index import Ratings, dimension_scores, quality_table, schemes
 from patchperf.quality.mcnemar import mcnemar_table
 from patchperf.quality.patches import ratings_of, scored
-from patchperf.quality.schema import COUNTS, GENERATION_SPEED, MCNEMAR, PATCHES, QUALITY, SIZES, SPEEDS, WEIGHTS
+from patchperf.quality.schema import COUNTS, SPEEDS, TABLES
 from patchperf.quality.simplex import weights_table
 from patchperf.stats import schema
 from patchperf.stats.agreement import RESOLVED
@@ -27,15 +27,6 @@ from patchperf.stats.schema import typed
 from patchperf.study.instance import GROUND_TRUTH
 from patchperf.tables import read_table, write_table
 
-SCHEMAS = {
-    "quality": QUALITY,
-    "quality_patches": PATCHES,
-    "mcnemar": MCNEMAR,
-    "quality_weights": WEIGHTS,
-    "correctness_by_size": SIZES,
-    "generation_speed": GENERATION_SPEED,
-}
-TABLES = tuple(SCHEMAS)
 METRIC_ORDER = ("instructions", "wall_ns")
 
 QUALITY_CAPTION = "Quality Index of every source under every scheme of weights, with 95\\,\\% intervals over instances."
@@ -70,7 +61,7 @@ def write_quality(
     user: Mapping[str, Weights] | None = None,
     speeds: pd.DataFrame | None = None,
 ) -> None:
-    """All tables of SCHEMAS, of patches with scores.
+    """All of TABLES, of patches with scores.
 
     ``user`` are further schemes, ``speeds`` speeds and sizes of sources, with the columns of SPEEDS.
     """
@@ -124,7 +115,7 @@ def write_study_quality(given: Files, made: Files, settings: Quality, seed: int)
     counts = schema.checked(pd.read_parquet(given["patches"]), COUNTS, str(given["patches"]))
     patches = study_patches(outcomes, counts, read_table(given["pairs"], schema.PAIRS), settings)
     if (patches["source"] == GROUND_TRUTH).all():
-        for name, columns in SCHEMAS.items():
+        for name, columns in TABLES.items():
             write_table(typed([], columns), made[name], made[f"{name}_tex"], "No patches were rated.")
         return
     speeds = typed([{"source": name, **speed.model_dump()} for name, speed in settings.speeds.items()], SPEEDS)

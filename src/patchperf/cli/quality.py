@@ -67,10 +67,11 @@ def quality(
 
         from patchperf.analysis.figures import write_figure  # noqa: PLC0415
         from patchperf.analysis.files import table_files  # noqa: PLC0415
-        from patchperf.analysis.quality import TABLES, require_efficiency, write_quality  # noqa: PLC0415
+        from patchperf.analysis.quality import require_efficiency, write_quality  # noqa: PLC0415
         from patchperf.plots.figures import QUALITY_FIGURES  # noqa: PLC0415
         from patchperf.quality.decay import Decay  # noqa: PLC0415
         from patchperf.quality.patches import read_patches, read_speeds  # noqa: PLC0415
+        from patchperf.quality.schema import TABLES  # noqa: PLC0415
         from patchperf.quality.security import SpotBugs  # noqa: PLC0415
 
         try:

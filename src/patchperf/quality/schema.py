@@ -110,3 +110,13 @@ SIZES: Schema = {
     "low": "float64",
     "high": "float64",
 }
+
+TABLES: dict[str, Schema] = {
+    "quality": QUALITY,
+    "quality_patches": PATCHES,
+    "mcnemar": MCNEMAR,
+    "quality_weights": WEIGHTS,
+    "correctness_by_size": SIZES,
+    "generation_speed": GENERATION_SPEED,
+}
+"""The tables of a rating by name."""
