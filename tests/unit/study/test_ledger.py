@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, get_args
 
 import pandas as pd
@@ -169,3 +171,14 @@ def test_a_probe_of_another_version_is_refused_and_its_file_named() -> None:
         build_ledger(manifest(a=1), {"a": probe("a", "corpus", spec="older")})
     with pytest.raises(InputError, match=r"results/probes/a\.json is missing"):
         build_ledger(manifest(a=1), {})
+
+
+def test_every_reason_of_repeatability_is_explained_under_its_class() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "reasons.md").read_text("utf-8")
+    sections = text.partition("## Replicates")[0].split("| repeatability: ")[1:]
+    explained = {
+        reason: title
+        for title, _, rest in (section.partition(" |") for section in sections)
+        for reason in re.findall(r"`([a-z-]+)`(?=[,` a-z-]* \|)", rest.partition("\n| io")[0])
+    }
+    assert explained == dict(CLASSES)
