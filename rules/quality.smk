@@ -14,6 +14,7 @@ rule count_patches:
     params:
         spec=get_spec("quality"),
         code=code_digest(
+            "quality.changed_lines",
             "quality.complexity",
             "quality.plain_layout",
             "quality.security",

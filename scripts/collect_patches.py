@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from patchperf import script
-from patchperf.study.quality import counts_table
+from patchperf.study.counted_patches import counts_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from scipy import stats
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import PatchSet
 
-from patchperf.errors import InputError
 from patchperf.quality.schema import SIZES
 from patchperf.stats.layout import Floats
 from patchperf.stats.schema import typed
@@ -19,30 +16,6 @@ STARTS = (0, 1, 2, 3, 4, 8, 16, 32, 64, 128)
 """Where classes of sizes start: single lines up to three, as small fixes are studied, then doublings."""
 
 CONFIDENCE = 0.95
-
-
-def changed_lines(patch: str) -> int:
-    """How many lines a patch changes: of each run of removed and added lines the larger number.
-
-    A line that is replaced counts once, one that is added or removed once as well. Raises InputError for text that is
-    no unified diff.
-    """
-    try:
-        files = PatchSet(patch)
-    except UnidiffParseError as error:
-        raise InputError(f"the ground truth is no unified diff: {error}") from None
-    total = 0
-    for line_types in ([line.line_type for line in hunk] for file in files for hunk in file):
-        removed = added = 0
-        for kind in [*line_types, " "]:
-            if kind == "-":
-                removed += 1
-            elif kind == "+":
-                added += 1
-            elif kind == " ":
-                total += max(removed, added)
-                removed = added = 0
-    return total
 
 
 def size_class(lines: int, starts: Sequence[int] = STARTS) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from patchperf.errors import InputError, MachineError
+from patchperf.quality.changed_lines import changed_lines
 from patchperf.quality.complexity import source_text
-from patchperf.quality.correctness_by_size import changed_lines
 from patchperf.quality.versions import count_versions
 from patchperf.sandbox.protocol import Command, Completed, Limits, Sandbox
 from patchperf.study.instance import GROUND_TRUTH

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from patchperf.quality.correctness_by_size import changed_lines
-from patchperf.quality.schema import COUNTS
+from patchperf.quality.changed_lines import changed_lines
 from patchperf.quality.security import Bandit
 from patchperf.quality.versions import Counts, count_versions
 from patchperf.sandbox import patches
-from patchperf.stats.schema import typed
 from patchperf.study.instance import GROUND_TRUTH, Candidate
 from patchperf.study.solutions import Change, is_document, is_test_file
 from patchperf.study.workbench import Workbench, changed_code
@@ -62,17 +58,6 @@ def count_patches(bench: Workbench, candidates: Sequence[Candidate], spec: str, 
         lines=changed_lines(bench.instance.patch),
         counts=count_versions(base, versions[GROUND_TRUTH], versions, Bandit(severity)),
     )
-
-
-def counts_table(files: Iterable[str | Path]) -> pd.DataFrame:
-    """What was counted for all instances, a row per instance and source with counts, by instance and source."""
-    counted = [CountedPatches.model_validate_json(Path(file).read_bytes()) for file in files]
-    rows = [
-        {"instance_id": one.instance_id, "source": source, "lines": one.lines, **counts.model_dump()}
-        for one in counted
-        for source, counts in one.counts.items()
-    ]
-    return typed(pd.DataFrame(rows, columns=list(COUNTS)).sort_values(["instance_id", "source"]), COUNTS)
 
 
 def _changes(bench: Workbench, patch: str, tests: set[str]) -> list[Change] | None:

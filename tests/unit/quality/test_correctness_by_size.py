@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from patchperf.errors import InputError
-from patchperf.quality.correctness_by_size import changed_lines, correctness_by_size, size_class
+from patchperf.quality.changed_lines import changed_lines
+from patchperf.quality.correctness_by_size import correctness_by_size, size_class
 
 PATCH = """\
 diff --git a/one.py b/one.py

@@ -9,8 +9,9 @@ import pytest
 from small_benches import make_bench
 from small_instances import new_file
 
+from patchperf.study.counted_patches import counts_table
 from patchperf.study.instance import GROUND_TRUTH, Candidate
-from patchperf.study.quality import CountedPatches, count_patches, counts_table
+from patchperf.study.quality import CountedPatches, count_patches
 
 BASE = {"pkg/a.py": "def f(a):\n    return a\n", "pkg/b.py": "def g(a):\n    if a:\n        return 1\n    return 2\n"}
 FIXED = "def f(a):\n    if a:\n        return 1\n    return a\n"
