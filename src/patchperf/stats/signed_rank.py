@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 EXACT = 100
-"""The most differences, zeros included, for which the distribution is exact."""
+"""The most differences other than zero for which the distribution is exact: however many zeros are among them."""
 
 DIGITS = 12
 """Decimals to which differences of logarithms are compared; what is below is rounding."""
@@ -29,7 +29,7 @@ def signed_rank(differences: Sequence[float] | NDArray[np.float64]) -> float:
         return math.nan
     if not values.any():
         return 1.0
-    if len(values) > EXACT:
+    if np.count_nonzero(values) > EXACT:
         return float(stats.wilcoxon(values, zero_method="pratt", correction=False, method="approx").pvalue)
     ranks = stats.rankdata(np.abs(values))
     doubled = np.rint(2 * ranks).astype(np.int64)

@@ -40,6 +40,12 @@ def test_without_ties_it_is_scipys_exact_test(size: int) -> None:
     assert signed_rank(values) == pytest.approx(stats.wilcoxon(values, method="exact").pvalue, rel=1e-9)
 
 
+@pytest.mark.parametrize("zeros", [95, 96, 494])
+def test_any_number_of_zeros_leaves_it_exact(zeros: int) -> None:
+    few = [0.1, 0.2, 0.3, -0.4, 0.5, 0.6]
+    assert signed_rank([0.0] * zeros + few) == pytest.approx(enumerated([0.0] * zeros + few))
+
+
 def test_the_approximation_joins_the_exact_distribution() -> None:
     rng = np.random.default_rng(3)
     for shift in (0.0, 0.15, 0.3):
