@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchperf.cli.errors import errors_in_one_line
 from patchperf.errors import InputError
+
+if TYPE_CHECKING:
+    from patchperf.study.instance import Instance
 
 
 def outcomes(
@@ -44,17 +47,22 @@ def outcomes(
     """
     with errors_in_one_line():
         from patchperf.analysis.figures import write_figure  # noqa: PLC0415  (seconds that others save)
-        from patchperf.analysis.files import table_files  # noqa: PLC0415
+        from patchperf.analysis.files import require_others, table_files  # noqa: PLC0415
         from patchperf.analysis.outcomes import JUDGED, write_judged  # noqa: PLC0415
         from patchperf.config import Dataset  # noqa: PLC0415
         from patchperf.plots.figures import OUTCOME_FIGURES  # noqa: PLC0415
         from patchperf.study.datasets import load_instances  # noqa: PLC0415
-        from patchperf.study.given_outcomes import read_given  # noqa: PLC0415
+        from patchperf.study.given_outcomes import path_of, read_given  # noqa: PLC0415
 
-        rows = [load_instances(Dataset(name="given", path=str(file)), (Path(),)) for file in dataset or []]
-        table = read_given(given, {one.instance_id: one for instances in rows for one in instances})
-        earlier = _previous(previous or [], set(table["source"]))
         files = table_files(out, *JUDGED)
+        require_others(out, files.values(), [*map(path_of, given), *(dataset or [])])
+        instances: dict[str, Instance] = {}
+        for file in dataset or []:
+            for one in load_instances(Dataset(name="given", path=str(file)), (Path(),)):
+                if instances.setdefault(one.instance_id, one) != one:
+                    raise InputError(f"{file}: has another {one.instance_id} than the dataset before it: name one")
+        table = read_given(given, instances)
+        earlier = _previous(previous or [], set(table["source"]))
         write_judged(table, files, earlier)
         for name, plot in OUTCOME_FIGURES.items():
             write_figure(name, files[plot.table], *(out / f"figure_{name}.{kind}" for kind in ("pdf", "svg")))

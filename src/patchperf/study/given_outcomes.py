@@ -32,9 +32,13 @@ def read_given(arguments: Sequence[str], instances: Mapping[str, Instance]) -> p
     for argument in arguments:
         name, path = _split(argument)
         table = (
-            read_table(path) if path.suffix in (".csv", ".parquet") and path.is_file() else _reports(path, instances)
+            read_table(path)
+            if path.suffix.lower() in (".csv", ".parquet") and path.is_file()
+            else _reports(path, instances)
         )
         sources = sorted(set(table["source"]))
+        for source in [name] if name else sources:
+            _check_source(source)
         if name and len(sources) > 1:
             raise InputError(f"{argument}: has several sources ({', '.join(sources[:3])}…): leave {name}= out")
         tables.append(table.assign(source=name) if name else table)
@@ -49,6 +53,11 @@ def read_given(arguments: Sequence[str], instances: Mapping[str, Instance]) -> p
             "(NAME=PATH)"
         )
     return typed(given.assign(repo=_repositories(given, instances)), OUTCOMES)
+
+
+def path_of(argument: str) -> Path:
+    """The path of an argument of ``read_given``."""
+    return _split(argument)[1]
 
 
 def _repositories(given: pd.DataFrame, instances: Mapping[str, Instance]) -> pd.Series:
@@ -88,8 +97,7 @@ def _row(given: Mapping[str, str]) -> dict[str, object]:
         raise InputError("no instance or no source")
     if re.fullmatch(INSTANCE_ID, given["instance_id"]) is None:
         raise InputError(f"{given['instance_id']!r} is no instance id")
-    if not given["source"].isprintable() or given["source"] != given["source"].strip():
-        raise InputError(f"source {given['source']!r}: a name has no blanks around it, and can be printed")
+    _check_source(given["source"])
     told = given["outcome"]
     if told and told not in ORDER:
         raise InputError(f"outcome {told!r} is none of {', '.join(ORDER)}")
@@ -97,6 +105,12 @@ def _row(given: Mapping[str, str]) -> dict[str, object]:
     f2p_passed, f2p_total, p2p_passed, p2p_total = counts
     row: dict[str, object] = {**given, **dict(zip(COUNTS, counts, strict=True))}
     row["reported_resolved"] = _truth(given["reported_resolved"])
+    whole = None not in counts and (not told or told in CELLS)
+    for kind, passed, total in () if whole else (("F2P", f2p_passed, f2p_total), ("P2P", p2p_passed, p2p_total)):
+        if passed is not None and total is not None and passed > total:
+            raise InputError(f"{passed} of {total} {kind} tests passed")
+        if told == "Resolved" and passed is not None and total is not None and passed < total:
+            raise InputError(f"outcome {told}, but {passed} of {total} {kind} tests passed")
     if f2p_passed is None or f2p_total is None or p2p_passed is None or p2p_total is None:
         if not told:
             raise InputError("neither an outcome nor all four counts of tests")
@@ -107,6 +121,11 @@ def _row(given: Mapping[str, str]) -> dict[str, object]:
     if told and told != found:
         raise InputError(f"outcome {told}, but its counts of tests make it {found}")
     return row | {"outcome": found, "f2p": level(f2p_passed, f2p_total), "p2p": level(p2p_passed, p2p_total)}
+
+
+def _check_source(name: str) -> None:
+    if not name or not name.isprintable() or name != name.strip():
+        raise InputError(f"source {name!r}: a name has no blanks around it, and can be printed: write NAME=PATH")
 
 
 def _count(name: str, text: str) -> int | None:
@@ -128,7 +147,9 @@ def _read(path: Path) -> pd.DataFrame:
     if path.suffix.lower() == ".csv":
         return read_csv_rows(path)
     try:
-        table = pd.read_parquet(path).astype("object").map(lambda value: "" if pd.isna(value) else str(value))
+        table = pd.read_parquet(path).astype("object")
+        table = table[[name for name in OUTCOMES if name in table]]
+        table = table.map(lambda value: "" if pd.isna(value) else str(value))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: no Parquet table: {str(error).splitlines()[0]}") from None
     return table.set_axis(range(1, len(table) + 1))

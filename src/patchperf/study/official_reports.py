@@ -74,12 +74,17 @@ def read_reports(path: Path, instances: Mapping[str, Instance]) -> dict[str, lis
     """
     found: dict[str, list[Reported]] = {}
     if path.is_file():
-        return {path.resolve().parent.parent.name: list(_of_file(path, instances))}
+        return {_named(path.resolve().parent.parent.name): _beside(path, list(_of_file(path, instances)))}
     for folder in _folders(path):
-        found.setdefault(folder.parent.resolve().name, []).extend(_of_folder(folder, instances))
+        found.setdefault(_named(folder.parent.resolve().name), []).extend(_of_folder(folder, instances))
     if not found:
         raise InputError(f"{path}: no {REPORT} below it: give the folder that a harness wrote, or one above")
     return found
+
+
+def _named(folder: str) -> str:
+    """A folder's name as text that can be written; its bytes may be none."""
+    return os.fsencode(folder).decode("utf-8", "replace")
 
 
 def _folders(path: Path) -> list[Path]:
@@ -104,7 +109,11 @@ def _folders(path: Path) -> list[Path]:
     above = {parent for place in known for parent in place.parents}
     known -= above
     beside = {place.parent for place in known}
-    return sorted(known | {one for one in places if one.parent in beside and one not in above and "__" in one.name})
+    return sorted(known | {one for one in places if one.parent in beside and one not in above and _is_named(one)})
+
+
+def _is_named(folder: Path) -> bool:
+    return "__" in folder.name and re.fullmatch(INSTANCE_ID, folder.name) is not None
 
 
 def _of_folder(folder: Path, instances: Mapping[str, Instance]) -> Iterator[Reported]:
@@ -117,6 +126,12 @@ def _of_folder(folder: Path, instances: Mapping[str, Instance]) -> Iterator[Repo
         if one.instance_id != folder.name:
             raise InputError(f"{folder / REPORT}: is of {one.instance_id}, in the folder of {folder.name}")
         yield _by_patch(folder, one)
+
+
+def _beside(path: Path, found: list[Reported]) -> list[Reported]:
+    """The candidates of one file; a report in its instance's folder is judged by the patch beside it as well."""
+    folder = path.resolve().parent
+    return [_by_patch(folder, one) if one.instance_id == folder.name else one for one in found]
 
 
 def _by_patch(folder: Path, found: Reported) -> Reported:
@@ -154,7 +169,7 @@ def _of_file(path: Path, instances: Mapping[str, Instance]) -> Iterator[Reported
 def _swe_bench(path: Path, name: str, report: Mapping[str, Any]) -> Reported:
     if re.fullmatch(INSTANCE_ID, name) is None:
         raise InputError(f"{path}: {name!r} is no instance id")
-    resolved = report.get("resolved") is True
+    resolved = _is_resolved(path, name, report)
     if resolved and not isinstance(report.get("tests_status"), dict):
         raise InputError(
             f"{path}: {name}: resolved is true, but it has no lists of tests: the report was changed or cut"
@@ -162,7 +177,8 @@ def _swe_bench(path: Path, name: str, report: Mapping[str, Any]) -> Reported:
     if report.get("patch_is_None") or report.get("patch_exists") is False:
         return Reported(name, "empty", "swe-bench", resolved)
     if report.get("infra_failure"):
-        why = f"the harness says: {report.get('infra_failure_reason', 'infrastructure failure')}"
+        told = str(report.get("infra_failure_reason", "infrastructure failure"))
+        why = f"the harness says: {told.encode('utf-8', 'replace').decode()}"
         return Reported(name, "infrastructure failure", "swe-bench", resolved, note=why)
     if not isinstance(report.get("tests_status"), dict):
         return _without_tests(path.parent, name, resolved)
@@ -174,16 +190,28 @@ def _live(path: Path, name: str, report: Mapping[str, Any], instances: Mapping[s
     """A report of SWE-bench-Live: tests missing from the log are in no list; of these F2P fail, and P2P hold."""
     if re.fullmatch(INSTANCE_ID, name) is None:
         raise InputError(f"{path}: {name!r} is no instance id")
-    resolved = report.get("resolved") is True
+    resolved = _is_resolved(path, name, report)
     f2p, p2p = (_counts(path, report, key) for key in LISTS)
     note = ""
     if name in instances:
+        _require_same_tests(path, report, instances[name])
         f2p = (f2p[0], max(f2p[1], len(set(instances[name].fail_to_pass))))
         failed, total = p2p[1] - p2p[0], max(p2p[1], len(set(instances[name].pass_to_pass)))
         p2p = (total - failed, total)
     elif not resolved and f2p[0] == f2p[1] and p2p[0] == p2p[1]:
         f2p, note = (f2p[0], f2p[1] + 1), "F2P tests are missing from the log, the report does not say how many"
     return _from_lists(path, Reported(name, "No-Op", "swe-bench-live", resolved, f2p, p2p, note))
+
+
+def _require_same_tests(path: Path, report: Mapping[str, Any], instance: Instance) -> None:
+    """Raise InputError where a report lists a test that its instance does not have."""
+    for key, tests in zip(LISTS, (instance.fail_to_pass, instance.pass_to_pass), strict=True):
+        listed = {test for part in ("success", "failure") for test in report[key][part]}
+        if strange := sorted(listed.difference(tests)):
+            raise InputError(
+                f"{path}: {key} lists {strange[0]}, which the dataset's {instance.instance_id} does not have: name the "
+                "dataset that was run"
+            )
 
 
 def _from_lists(path: Path, reported: Reported) -> Reported:
@@ -203,6 +231,8 @@ def _from_lists(path: Path, reported: Reported) -> Reported:
 
 def _without_tests(folder: Path, name: str, resolved: bool | None) -> Reported:
     """The outcome of a candidate whose report has no lists of tests, or that has none, from the logs beside."""
+    if re.fullmatch(INSTANCE_ID, name) is None:
+        raise InputError(f"{folder}: {name!r} is no instance id")
     logs = {file: _text(folder / file) for file in (RUN_LOG, TEST_LOG)}
     said = "\n".join(text for text in logs.values() if text is not None)
     if NOT_APPLIED in said:
@@ -216,6 +246,13 @@ def _without_tests(folder: Path, name: str, resolved: bool | None) -> Reported:
         why = "the harness found no valid results in the log: no test counts as passed"
         return Reported(name, "Regression", "swe-bench", resolved, note=why)
     return Reported(name, "not applied", "swe-bench", resolved, note="the harness says so; no log is beside the report")
+
+
+def _is_resolved(path: Path, name: str, report: Mapping[str, Any]) -> bool:
+    told = report.get("resolved", False)
+    if not isinstance(told, bool):
+        raise InputError(f"{path}: {name}: resolved is {told!r}, neither true nor false")
+    return told
 
 
 def _counts(path: Path, lists: Mapping[str, Any], key: str) -> tuple[int, int]:

@@ -121,6 +121,22 @@ def test_a_bad_table_is_refused_in_one_line(text: str, words: str, tmp_path: Pat
     assert words in said(run(tmp_path / "t.csv", "-o", tmp_path / "out"))
 
 
+def test_a_table_that_is_read_is_not_overwritten(table: Path, tmp_path: Path) -> None:
+    file = table.rename(tmp_path / "outcomes.csv")
+    before = file.read_bytes()
+    assert "outcomes.csv: would be overwritten by the table of that name" in said(run(file, "-o", tmp_path))
+    assert file.read_bytes() == before
+
+
+def test_a_name_given_with_a_path_is_one_that_can_be_printed(table: Path, tmp_path: Path) -> None:
+    assert "a name has no blanks around it" in said(run(f"x\ny={table}", "-o", tmp_path / "out"))
+
+
+def test_suffixes_may_be_capitals(table: Path, tmp_path: Path) -> None:
+    done = run(table.rename(tmp_path / "T.CSV"), "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+
+
 def test_two_runs_of_one_name_need_names(reports: Path, tmp_path: Path) -> None:
     assert "give each a name of its own" in said(run(reports, reports, "-o", tmp_path / "out"))
     assert run(reports, f"again={reports}", "-o", tmp_path / "out").exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ def live(f2p: tuple[int, int], p2p: tuple[int, int], *, resolved: bool) -> dict[
 
 
 def instance(f2p: int, p2p: int) -> dict[str, Instance]:
-    tests = {"FAIL_TO_PASS": [f"f{n}" for n in range(f2p)], "PASS_TO_PASS": [f"p{n}" for n in range(p2p)]}
+    tests = {key: part["success"] for key, part in lists((f2p, 0), (p2p, 0)).items()}
     row = {
         "instance_id": NAME,
         "repo": "own/proj",
@@ -135,6 +136,13 @@ def test_a_live_report_counts_p2p_tests_missing_from_the_log_as_held(tmp_path: P
 def test_a_live_report_counts_f2p_tests_missing_from_the_log_as_failed(tmp_path: Path) -> None:
     found = read(tmp_path, {"report.json": live((1, 0), (3, 0), resolved=False)}, instance(3, 3))
     assert (found.outcome, found.f2p) == ("Partially Resolved", (1, 3))
+
+
+def test_a_live_report_of_other_tests_than_the_datasets_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"PASS_TO_PASS lists PASS_TO_PASS-3, which the dataset's own__proj-1 does not"
+    ):
+        read(tmp_path, {"report.json": live((1, 0), (4, 0), resolved=True)}, instance(1, 3))
 
 
 def test_without_the_dataset_a_live_report_of_missing_f2p_tests_says_so(tmp_path: Path) -> None:
@@ -172,6 +180,7 @@ BAD = {
     "resolved without lists": ({NAME: NOT_TESTED | {"resolved": True}}, "resolved is true, but it has no lists"),
     "of another instance": ({"own__proj-2": graded((1, 0), (1, 0), resolved=True)}, "in the folder of own__proj-1"),
     "nested too deep": ("[" * 100_000, "no JSON"),
+    "a word for resolved": ({NAME: NOT_TESTED | {"resolved": "true"}}, "resolved is 'true', neither true nor false"),
     "no F2P test": ({NAME: graded((0, 0), (1, 0))}, "no fail-to-pass test is listed"),
 }
 
@@ -189,6 +198,25 @@ def test_a_folder_beside_reports_is_one_that_the_harness_left_without(tmp_path: 
     write(tmp_path / "m" / "own__proj-2", {"eval.sh": "true"})
     outcomes = {one.instance_id: one.outcome for one in read_reports(tmp_path, {})["m"]}
     assert outcomes == {NAME: "Resolved", "own__proj-2": "infrastructure failure"}
+
+
+@pytest.mark.parametrize("name", ["__pycache__", "my run__1"])
+def test_a_folder_beside_reports_that_has_no_instances_name_is_none(name: str, tmp_path: Path) -> None:
+    write(tmp_path / "m" / NAME, {"report.json": {NAME: graded((1, 0), (1, 0), resolved=True)}})
+    write(tmp_path / "m" / name, {"x.pyc": "1"})
+    assert [one.instance_id for one in read_reports(tmp_path, {})["m"]] == [NAME]
+
+
+def test_one_report_is_judged_by_the_patch_beside_it_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "m" / NAME
+    write(folder, {"report.json": {NAME: graded((1, 0), (1, 0), resolved=True)}, "patch.diff": TESTS})
+    (found,) = read_reports(folder / "report.json", {})["m"]
+    assert (found.outcome, found.resolved) == ("test only", True)
+
+
+def test_bytes_that_are_no_text_in_a_name_can_be_written(tmp_path: Path) -> None:
+    write(tmp_path / os.fsdecode(b"m\xff") / NAME, {"report.json": {NAME: graded((1, 0), (1, 0), resolved=True)}})
+    assert list(read_reports(tmp_path, {})) == ["m\ufffd"]
 
 
 def test_files_above_the_folders_of_instances_are_no_instance(tmp_path: Path) -> None:
