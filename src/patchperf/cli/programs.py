@@ -45,6 +45,9 @@ def programs(
                 raise InputError(f"{folder}: no folder")
         if out.is_dir():
             raise InputError(f"{out}: a folder: name the file of the table")
+        for folder in (buggy, fixed, tree, *given.values()):
+            if out.exists() and out.resolve().is_relative_to(folder.resolve()):
+                raise InputError(f"{out}: a file of {folder}, which is read: name another one for the table")
         out.parent.mkdir(parents=True, exist_ok=True)
         sandbox = local_sandbox(SandboxSettings(), out.parent)
         runner = Runner(sandbox, python or Path(sys.executable), Limits(), timeout)

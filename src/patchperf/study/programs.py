@@ -102,8 +102,13 @@ def rate_programs(benchmark: Benchmark, sources: Mapping[str, Path], runner: Run
     the tree, in the sandbox, and no plugins of pytest but its own.
     """
     readable = _prefixes(runner.python)
-    rows, left_out = [], []
-    for program in programs_of(benchmark):
+    rows: list[dict[str, object]] = []
+    programs = programs_of(benchmark)
+    left_out = []
+    for source, folder in sources.items():
+        if not any((folder / f"{program}.py").is_file() for program in programs):
+            raise InputError(f"{folder}: {source} has no file for any of the {len(programs)} programs: give its folder")
+    for program in programs:
         versions = {GROUND_TRUTH: (benchmark.fixed / f"{program}.py").read_bytes()}
         for source, folder in sources.items():
             if (file := folder / f"{program}.py").is_file():
@@ -132,6 +137,10 @@ def rate_programs(benchmark: Benchmark, sources: Mapping[str, Path], runner: Run
             }
             for source, counted in counts.items()
         ]
+    if not rows:
+        raise InputError(
+            f"{benchmark.fixed}: no fixed version passes its tests in {benchmark.tree}: run one there by hand"
+        )
     return pd.DataFrame(rows, columns=list(COLUMNS)), left_out
 
 
@@ -146,7 +155,7 @@ def _passed(benchmark: Benchmark, program: str, text: bytes, runner: Runner, rea
     }
     with _tree(benchmark, program, text) as tree:
         command = Command(
-            argv=(str(runner.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", test),
+            argv=(str(runner.python), "-m", "pytest", "--verbosity=-1", "--color=no", "-p", "no:cacheprovider", test),
             tree=tree,
             environment=environment,
             readable=readable,
@@ -167,7 +176,11 @@ def _tree(benchmark: Benchmark, program: str, text: bytes) -> Iterator[Path]:
     """A copy of the tree with a program's text in its place; it is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="patchperf-") as scratch:
         tree = Path(scratch, "tree")
-        shutil.copytree(benchmark.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        try:
+            shutil.copytree(benchmark.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        except shutil.Error as error:
+            where, _, why = error.args[0][0]
+            raise InputError(f"{where}: cannot be copied: {why}") from None
         file = tree / benchmark.place_of(program)
         if not file.resolve().is_relative_to(tree.resolve()):
             raise InputError(f"{benchmark.tree / benchmark.place_of(program)}: a link leads out of the tree")
@@ -184,7 +197,10 @@ def _prefixes(python: Path) -> tuple[Path, ...]:
         raise MachineError(f"{python}: no Python that runs: {error.strerror}") from None
     if done.returncode:
         raise MachineError(f"{python} has no pytest: install it there, or name another interpreter")
-    return tuple(Path(prefix) for prefix in dict.fromkeys(json.loads(done.stdout)))
+    try:
+        return tuple(Path(prefix) for prefix in dict.fromkeys(json.loads(done.stdout)))
+    except (ValueError, TypeError):
+        raise MachineError(f"{python}: is no Python: name an interpreter that has pytest") from None
 
 
 def _changed(buggy: bytes, fixed: bytes) -> int:

@@ -72,6 +72,31 @@ def test_programs_become_a_table_that_can_be_rated(tmp_path: Path) -> None:
     assert table["lines"].unique().tolist() == [1]
 
 
+def test_options_of_the_trees_own_change_no_verdict(tmp_path: Path) -> None:
+    write_benchmark(tmp_path)
+    (tmp_path / "tree" / "pytest.ini").write_text("[pytest]\naddopts = -q --color=yes\n")
+    assert programs(tmp_path).exit_code == 0
+    table = read_patches(tmp_path / "patches.csv", Decay())
+    assert table.loc[table["source"] == "ground_truth", "instance_id"].nunique() == 5
+
+
+def test_where_no_fixed_version_passes_it_says_so(tmp_path: Path) -> None:
+    write_benchmark(tmp_path)
+    for file in (tmp_path / "tree" / "tests").iterdir():
+        file.write_text("def test_1():\n    assert False\n")
+    done = programs(tmp_path)
+    assert done.exit_code == 1
+    assert "no fixed version passes its tests" in done.stderr
+    assert not (tmp_path / "patches.csv").exists()
+
+
+def test_a_file_that_is_read_is_not_overwritten(tmp_path: Path) -> None:
+    write_benchmark(tmp_path)
+    done = programs(tmp_path, "-o", str(tmp_path / "fixed" / "plain.py"))
+    assert "plain.py: a file of" in done.stderr
+    assert (tmp_path / "fixed" / "plain.py").read_text() == FIXED.format("plain")
+
+
 def test_a_program_needs_a_buggy_file_and_a_test(tmp_path: Path) -> None:
     write_benchmark(tmp_path)
     benchmark = Benchmark(tmp_path / "buggy", tmp_path / "fixed", tmp_path / "tree", "x", "tests/test_{program}.py")
@@ -99,6 +124,8 @@ def test_a_program_needs_a_buggy_file_and_a_test(tmp_path: Path) -> None:
         (("-o", "."), "a folder: name the file of the table"),
         (("--python", "/no/such"), "no Python that runs"),
         (("--python", "/usr/bin/false"), "has no pytest"),
+        (("--python", "/usr/bin/true"), "/usr/bin/true: is no Python"),
+        (("--source", "none=."), "none has no file for any of the 6 programs"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
