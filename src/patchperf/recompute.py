@@ -83,6 +83,7 @@ def write_site(raw: Path, tables: Files, folder: Path) -> None:
 @contextmanager
 def _made_whole(out: Path) -> Iterator[Path]:
     """A folder beside ``out`` that takes its place when all is done."""
+    out = out.resolve()
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InputError(f"{out}: not an empty folder: name a new one, nothing is overwritten")
     try:

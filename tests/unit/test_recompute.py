@@ -165,6 +165,20 @@ STRANGE = {
     "a solution twice": ("cases", doubled, "two rows for 00ab34cd56 of owner0__project-0"),
     "a patch twice": ("patches", doubled, "two rows for ground_truth of owner0__project-0"),
     "a source twice": ("sources", doubled, "two rows for model-a"),
+    "a case without a row in the ledger": ("ledger", lambda table: table[1:], "no row for owner0__project-0"),
+    "no value": ("measurements", lambda table: table.assign(value=float("nan")), "is not void, but has no value"),
+    "no repetitions": ("measurements", changed("repetitions", 0), "is not void, but has no repetitions"),
+    "a word for void": ("measurements", lambda table: table.assign(void="false"), "void is not true or false"),
+    "an unknown void": (
+        "measurements",
+        lambda table: table.assign(void=pd.array([None, *table["void"][1:]], dtype="boolean")),
+        "void is not true or false",
+    ),
+    "no metric": ("measurements", changed("metric", None), "row 1: no metric"),
+    "no instance": ("measurements", changed("instance_id", None), "row 1: no instance_id"),
+    "no list of sources": ("cases", changed("sources", None), "sources is no list everywhere"),
+    "fewer than no findings": ("patches", changed("findings", -1), "findings of owner0__project-0 is no count"),
+    "endless complexity": ("patches", changed("complexity", float("inf")), "complexity of owner0__project-0 is no"),
     "no number": ("sources", lambda table: table.assign(candidates="many"), "'many'"),
 }
 

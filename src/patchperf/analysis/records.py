@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 import pyarrow  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
@@ -38,6 +39,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "patches": ("instance_id", "source"),
 }
 """The columns that tell a table's rows apart."""
+
+NEVER_BLANK = ("instance_id", "solution", "metric", "backend", "not_covered")
+NUMBERS_OF_THINGS = ("complexity", "complexity_reference", "findings", "findings_reference", "lines")
 
 _RECORDS: Mapping[str, type[BaseModel]] = {"host.json": Host, "inputs.json": Origins}
 
@@ -94,9 +98,15 @@ def check_records(raw: Path) -> None:
         raise InputError(
             f"{raw}: not there: {', '.join(missing)}: give a finished study's results, or copy it from there"
         )
-    for table, schema in TABLES.items():
-        path = raw / f"{table}.parquet"
-        _check_rows(path, _read_table(path, schema), KEYS.get(table, ()))
+    tables = {name: _read_table(raw / f"{name}.parquet", schema) for name, schema in TABLES.items()}
+    for name, table in tables.items():
+        _check_rows(raw / f"{name}.parquet", table, KEYS.get(name, ()))
+    for name in ("cases", "measurements"):
+        if strange := sorted(set(tables[name]["instance_id"]).difference(tables["ledger"]["instance_id"])):
+            raise InputError(
+                f"{raw / 'ledger.parquet'}: no row for {strange[0]}, which {name}.parquet has: copy it from the study, "
+                f"with {name}.parquet"
+            )
     for name, record in _RECORDS.items():
         _read_record(raw / name, record)
     read_settings(raw)
@@ -124,9 +134,14 @@ def _read_table(path: Path, schema: Schema) -> pd.DataFrame:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             missing = [column for column in schema if column not in file.schema_arrow.names]
+            flags = [column for column, kind in schema.items() if kind == "bool" and column not in missing]
+            odd = [column for column in flags if not pyarrow.types.is_boolean(file.schema_arrow.field(column).type)]
+            odd += [column for column in flags if column not in odd and file.read([column])[column].null_count]
             rows = file.metadata.num_rows
         if missing and rows:
             raise InputError(f"{path}: no column {', '.join(missing)}: it is of another version of patchperf")
+        if odd and rows:
+            raise InputError(f"{path}: {odd[0]} is not true or false everywhere: copy it from the study once more")
         return typed([], schema) if missing else typed(pd.read_parquet(path, columns=list(schema)), schema)
     except (pyarrow.ArrowException, OSError):
         raise InputError(f"{path}: cut short, or no Parquet file: copy it from the study once more") from None
@@ -136,13 +151,44 @@ def _read_table(path: Path, schema: Schema) -> pd.DataFrame:
 
 
 def _check_rows(path: Path, table: pd.DataFrame, key: tuple[str, ...]) -> None:
+    problem = next(_problems(table, key), None)
+    if problem is not None:
+        raise InputError(f"{path}: {problem}: copy it from the study once more")
+
+
+def _problems(table: pd.DataFrame, key: tuple[str, ...]) -> Iterator[str]:
+    """What no study writes: names that are none, blanks, counts below 0, replicates without a value, rows twice."""
     known = {name: set(table[name]) for name in ("instance_id", "outcome", "other_outcome") if name in table}
     for name in sorted(map(str, known.get("instance_id", ()))):
         if not re.fullmatch(INSTANCE_ID, name):
-            raise InputError(f"{path}: {name!r} is no instance_id: copy it from the study once more")
+            yield f"{name!r} is no instance_id"
     words = {*known.get("outcome", ()), *known.get("other_outcome", ())} - {""}
     if strange := sorted(map(str, words.difference(ORDER))):
-        raise InputError(f"{path}: outcome {strange[0]!r} is none of {', '.join(ORDER)}: copy it from the study")
+        yield f"outcome {strange[0]!r} is none of {', '.join(ORDER)}"
+    for name in [column for column in table.columns if column in {*key, *NEVER_BLANK}]:
+        if (blank := table[name].isna()).any():
+            yield f"row {int(blank.to_numpy().argmax()) + 1}: no {name}"
+    if "sources" in table and not table["sources"].map(lambda one: isinstance(one, list | np.ndarray)).all():
+        yield "sources is no list everywhere"
+    for name in [column for column in table.columns if column in NUMBERS_OF_THINGS]:
+        if (wrong := (table[name] < 0) | np.isinf(table[name])).any():
+            yield f"{name} of {table.loc[wrong, 'instance_id'].iloc[0]} is no count"
+    if "value" in table:
+        yield from _problems_of_values(table)
     if key and (twice := table.duplicated(list(key))).any():
-        told = " of ".join(str(table.loc[twice, name].iloc[0]) for name in reversed(key))
-        raise InputError(f"{path}: two rows for {told}: copy it from the study once more")
+        yield f"two rows for {' of '.join(str(table.loc[twice, name].iloc[0]) for name in reversed(key))}"
+
+
+def _problems_of_values(table: pd.DataFrame) -> Iterator[str]:
+    """A value is missing only where a void replicate gave none (``Record`` in patchperf.measure.records)."""
+    valid = ~table["void"]
+    for what, wrong in (
+        ("value", valid & table["value"].isna()),
+        ("repetitions", valid & (table["repetitions"] < 1)),
+    ):
+        if wrong.any():
+            row = table[wrong].iloc[0]
+            named = (
+                f"replicate {row['replicate']} of solution {row['solution']} of {row['instance_id']}, {row['metric']},"
+            )
+            yield f"{int(wrong.sum())} of {len(table)} rows: {named} is not void, but has no {what}"

@@ -9,6 +9,9 @@ from patchperf.errors import InputError
 from patchperf.stats.schema import MEASUREMENTS, MEMBERS, SOLUTIONS, checked, source_order, typed
 
 NOT_MEASURED = "not measured"
+NO_BACKEND = "none"
+"""The backend of rows of a metric that nothing counts."""
+
 NOT_POSITIVE = "non-positive or infinite values"
 
 _CASE = ["instance_id", "metric"]
@@ -102,7 +105,7 @@ def summaries(values: pd.DataFrame, measurements: pd.DataFrame, members: pd.Data
     voids = rows[rows["void"]].groupby(_SAMPLE).size().rename("voids")
     summary = values.groupby(_SAMPLE)["value"].agg(replicates="size", mean="mean", sd="std", low="min", high="max")
     case = values.groupby(_CASE)[["backend", "repetitions"]].first()
-    metrics = pd.DataFrame({"metric": sorted(values["metric"].unique())}, dtype="str")
+    metrics = pd.DataFrame({"metric": sorted(rows.loc[rows["backend"] != NO_BACKEND, "metric"].unique())}, dtype="str")
     table = listed_solutions(members).merge(metrics, how="cross")
     table = table.join(case, on=_CASE).join(summary, on=_SAMPLE).join(voids, on=_SAMPLE)
     broken = (table["low"] <= 0) | np.isinf(table["high"])
