@@ -95,6 +95,7 @@ def rated_speeds(ratings: Ratings, speeds: pd.DataFrame) -> pd.DataFrame:
 def require_efficiency(patches: pd.DataFrame, speeds: pd.DataFrame | None, efficiency: Efficiency) -> None:
     """Raise InputError where the efficiency that is asked for is known of no source."""
     known = speeds is not None and speeds["tokens_per_second"].notna().any()
+    patches = patches[patches["source"] != GROUND_TRUTH]
     for kind, column, given in (("generation", "tokens_per_second", known), ("runtime", "runtime", False)):
         if efficiency in (kind, "both") and not given and patches[column].isna().all():
             raise InputError(
@@ -123,13 +124,22 @@ def write_study_quality(given: Files, made: Files, settings: Quality, seed: int)
 
 
 def study_patches(outcomes: pd.DataFrame, counts: pd.DataFrame, pairs: pd.DataFrame, settings: Quality) -> pd.DataFrame:
-    """A study's patches with their scores, as ``read_patches`` gives those of a file."""
+    """A study's patches with their scores, as ``read_patches`` gives those of a file.
+
+    Raises InputError for a patch that is Resolved and was not counted.
+    """
     graded = judged(outcomes)[["instance_id", "source", "outcome"]]
     sizes = counts.groupby("instance_id")["lines"].first()
     table = graded.merge(counts.drop(columns="lines"), on=["instance_id", "source"], how="left")
     table["lines"] = table["instance_id"].map(sizes).astype("float64")
     table["correct"] = table["outcome"] == RESOLVED
     counted = table["complexity"].notna()
+    if len(lost := table[table["correct"] & ~counted]):
+        row = lost.iloc[0]
+        raise InputError(
+            f"patches: no counts of {row['source']}'s patch for {row['instance_id']}, which is Resolved: take outcomes "
+            "and patches of one study"
+        )
     table["compiles"] = counted & (table["correct"] | (table["compiles"] == True))  # noqa: E712  (missing is false)
     table["correct"] &= table["compiles"]
     table["note"] = table["note"].fillna("").where(counted, table["outcome"])

@@ -10,6 +10,7 @@ import typer
 
 from patchperf.cli.errors import errors_in_one_line
 from patchperf.errors import InputError
+from patchperf.quality.dimensions import GIVEN, dimensions, wrong_weights
 
 
 class _Efficiency(StrEnum):
@@ -66,7 +67,7 @@ def quality(
         from pydantic import ValidationError  # noqa: PLC0415  (seconds that others save)
 
         from patchperf.analysis.figures import write_figure  # noqa: PLC0415
-        from patchperf.analysis.files import table_files  # noqa: PLC0415
+        from patchperf.analysis.files import require_others, table_files  # noqa: PLC0415
         from patchperf.analysis.quality import require_efficiency, write_quality  # noqa: PLC0415
         from patchperf.plots.figures import QUALITY_FIGURES  # noqa: PLC0415
         from patchperf.quality.decay import Decay  # noqa: PLC0415
@@ -80,7 +81,8 @@ def quality(
             raise InputError(f"--half {half:g}: name a finite number above 0") from None
         if seed < 0:
             raise InputError(f"--seed {seed}: name a whole number of 0 or more")
-        user = _schemes(scheme or [])
+        user = _schemes(scheme or [], dimensions(efficiency.value))
+        require_others(out, table_files(out, *TABLES).values(), [patches, *([sources] if sources else [])])
         table = read_patches(patches, chosen, SpotBugs(severity.value))
         speeds = None
         if sources is not None:
@@ -99,7 +101,7 @@ def quality(
         typer.echo(f"tables and figures are in {out}")
 
 
-def _schemes(texts: list[str]) -> dict[str, dict[str, float]]:
+def _schemes(texts: list[str], rated: tuple[str, ...]) -> dict[str, dict[str, float]]:
     """Weights by dimension, by the scheme's name; raises InputError."""
     found: dict[str, dict[str, float]] = {}
     for text in texts:
@@ -110,9 +112,13 @@ def _schemes(texts: list[str]) -> dict[str, dict[str, float]]:
             weights = []
         if not weights or not name.strip():
             raise InputError(f"--scheme {text}: write it as NAME:DIMENSION=WEIGHT,DIMENSION=WEIGHT")
-        if name in found:
+        if not name.isprintable() or name != name.strip():
+            raise InputError(f"--scheme {text}: a name has no blanks around it, and can be printed")
+        if name in found or name in GIVEN:
             raise InputError(f"--scheme {text}: {name} is a scheme already: give each a name of its own")
         found[name] = dict(weights)
         if len(found[name]) < len(weights):
             raise InputError(f"--scheme {text}: a dimension stands in it twice: give it one weight")
+        if wrong := wrong_weights(found[name], rated):
+            raise InputError(f"--scheme {text}: {wrong}")
     return found

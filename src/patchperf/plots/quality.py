@@ -25,6 +25,7 @@ from patchperf.plots.style import (
     listed_height,
     new_figure,
     short_names,
+    shortened,
     source_line,
     source_look,
     strip_axis,
@@ -106,7 +107,7 @@ def draw_quality_weights(quality: pd.DataFrame) -> Figure:
         return empty_figure(NOTHING)
     scores = given[rated].to_numpy(dtype=float)
     distinct, member = np.unique(scores, axis=0, return_inverse=True)
-    sources = np.array(short_names(list(given["source"])))
+    sources = np.array(shortened(list(given["source"])))
     names = [", ".join(sources[member.ravel() == number]) for number in range(len(distinct))]
     slices = EFFICIENCY_WEIGHTS if "efficiency" in rated else (0.0,)
     width = DOUBLE if len(slices) > 1 else SINGLE
@@ -191,7 +192,7 @@ def draw_correctness_by_size(sizes: pd.DataFrame) -> Figure:
 def _scheme_label(rows: pd.DataFrame, scheme: str) -> str:
     weights = rows[[f"weight_{name}" for name in DIMENSIONS]].dropna()
     shown = "" if weights.empty else ", ".join(f"{weight:.2g}" for weight in weights.iloc[0])
-    return f"{shorten(scheme, 24)}\n{shown}"
+    return f"{short_names([scheme])[0]}\n{shown}"
 
 
 def _regions(scores: Floats, of_efficiency: float) -> dict[int, Floats]:
@@ -230,7 +231,7 @@ def _mark_schemes(axes: Axes, table: pd.DataFrame, of_efficiency: float, slices:
         beside = 1.05 - height / math.sqrt(3)
         axes.plot([x, beside], [y, height], color="black", linewidth=0.5)
         axes.plot([x], [y], "o", color="white", markeredgecolor="black", markersize=3.5, markeredgewidth=0.7)
-        name = axes.text(beside + 0.015, height, shorten(scheme, 20), va="center", fontsize=5.5)
+        name = axes.text(beside + 0.015, height, short_names([scheme], 20)[0], va="center", fontsize=5.5)
         name.set_in_layout(False)
 
 
@@ -241,11 +242,6 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
         upwards.append(max(place, upwards[-1] + gap) if upwards else place)
     moved = np.mean(np.array(upwards) - np.array(wanted)) if upwards else 0.0
     return [float(place - moved) for place in upwards]
-
-
-def shorten(name: str, most: int) -> str:
-    """A name of at most some characters, the rest left out behind an ellipsis."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _first_number(name: str) -> int:

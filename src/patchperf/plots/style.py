@@ -128,16 +128,18 @@ def source_line(number: int) -> Any:
 
 
 def short_names(names: Sequence[str], most: int = LONGEST) -> list[str]:
+    """Shortened names to be drawn: their dollars are escaped, so that they do not begin a formula."""
+    return [name.replace("$", r"\$") for name in shortened(names, most)]
+
+
+def shortened(names: Sequence[str], most: int = LONGEST) -> list[str]:
     """Names of at most some characters, an ellipsis for the middles of longer ones.
 
-    Where different names would come out equal, all get more characters until they do not. Dollars are escaped, so that
-    they are drawn and do not begin a formula.
+    Where different names would come out equal, all get more characters until they do not.
     """
     ends = (most - 1) // 2
     short = [name if len(name) <= most else f"{name[: most - 1 - ends]}…{name[-ends:]}" for name in names]
-    if len(set(short)) < len(set(names)):
-        return short_names(names, most + 4)
-    return [name.replace("$", r"\$") for name in short]
+    return short if len(set(short)) == len(set(names)) else shortened(names, most + 4)
 
 
 def is_upright(names: Sequence[str]) -> bool:

@@ -13,6 +13,9 @@ Efficiency = Literal["generation", "runtime", "both", "none"]
 Weights = Mapping[str, float]
 """Dimension to weight; weights are not negative and their sum is 1."""
 
+GIVEN = ("equal", "correctness-priority", "other-priority")
+"""The schemes that are always there."""
+
 _SUM_TOLERANCE = 1e-9
 
 

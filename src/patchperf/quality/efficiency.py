@@ -50,7 +50,8 @@ def normalised(speeds: Floats, normalisation: Normalisation, least: float = 0.0)
             return np.where(fastest > 0, speeds / fastest, speeds)
         fastest = np.fmax.reduce(speeds, axis=-1, keepdims=True)
         slowest = np.fmin.reduce(speeds, axis=-1, keepdims=True)
-        spread = np.where(fastest > slowest, (speeds - slowest) / (fastest - slowest), 1.0)
+        equal = np.where(fastest > 0, 1.0, 0.0)
+        spread = np.where(fastest > slowest, (speeds - slowest) / (fastest - slowest), equal)
     return np.where(np.isnan(speeds), np.nan, spread)
 
 

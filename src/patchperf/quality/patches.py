@@ -56,6 +56,9 @@ def read_patches(path: Path, decay: Decay, reports: SpotBugs | None = None) -> p
         table[name] = _numbers(path, given[name], name) if name in given else np.nan
     for name, column in REPORTS.items():
         if column in given:
+            _refuse(
+                str(path), table[name].notna() & (given[column] != ""), f"both {name} and {column}: leave one blank"
+            )
             table[name] = [
                 value if not report else len((reports or SpotBugs()).findings(path.parent / report))
                 for value, report in zip(table[name], given[column], strict=True)
@@ -74,7 +77,9 @@ def scored(patches: pd.DataFrame, decay: Decay, what: str) -> pd.DataFrame:
     and is not correct. Raises InputError as ``read_patches``.
     """
     table = patches.copy()
-    _refuse(what, (table[["instance_id", "source"]] == "").any(axis=1), "no instance or no source")
+    names = table[["instance_id", "source"]]
+    _refuse(what, (names == "").any(axis=1), "no instance or no source")
+    _refuse(what, (names != names.apply(lambda column: column.str.strip())).any(axis=1), "blanks around a name")
     _refuse(what, table.duplicated(["instance_id", "source"]), "a second patch of this source for this instance")
     _refuse(what, table["correct"] & ~table["compiles"], "correct, but does not compile")
     for name, (count, reference) in MEASURES.items():
@@ -131,13 +136,14 @@ def ratings_of(patches: pd.DataFrame, speeds: Mapping[str, float] | None = None)
     whole sources, in place of those of the patches. Raises InputError where both the patches and the sources have
     speeds, and where there is no patch.
     """
+    instances = sorted(set(patches["instance_id"]))
+    lines = patches.groupby("instance_id")["lines"].max().reindex(instances)
     patches = patches[patches["source"] != GROUND_TRUTH]
     if patches.empty:
         raise InputError("there are no patches to rate, but the ground truth's: give a table with some")
     if speeds and patches["tokens_per_second"].notna().any():
         raise InputError("tokens_per_second stands with the patches and with the sources: leave one of them out")
     sources = sorted(set(patches["source"]))
-    instances = sorted(set(patches["instance_id"]))
 
     def laid_out(column: str, missing: float) -> Floats:
         table = patches.pivot(index="instance_id", columns="source", values=column).reindex(instances, columns=sources)
@@ -156,7 +162,7 @@ def ratings_of(patches: pd.DataFrame, speeds: Mapping[str, float] | None = None)
         tokens_per_second=tokens,
         runtime=laid_out("runtime", np.nan),
         patches=np.array([counts[source] for source in sources]),
-        lines=np.asarray(patches.groupby("instance_id")["lines"].max().reindex(instances), dtype=np.float64),
+        lines=np.asarray(lines, dtype=np.float64),
     )
 
 

@@ -110,7 +110,7 @@ class SpotBugs:
         """All findings in a report, by path and line."""
         try:
             root = ElementTree.parse(place).getroot()
-        except (OSError, ElementTree.ParseError) as error:
+        except (OSError, ElementTree.ParseError, LookupError, ValueError) as error:
             raise InputError(f"{place}: no XML report: {error}") from None
         if root.tag != "BugCollection":
             raise InputError(f"{place}: its root is {root.tag}, not BugCollection: make it with spotbugs -xml")

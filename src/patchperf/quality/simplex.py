@@ -20,6 +20,9 @@ _THINNEST = 1e-9
 """The radius up to which a region of weights is a face, without volume."""
 
 _EQUAL = 1e-12
+_TOLD_APART = 9
+"""Decimals to which scores are told apart: below, a plane between two of them is rounding."""
+
 _INFEASIBLE = 2
 """scipy's status of a linear program that nothing solves."""
 
@@ -31,6 +34,7 @@ def shares(scores: Floats) -> Floats:
     simplex cut by one half-space per rival. Its volume over the simplex' is the chance to rank first under weights
     drawn evenly. Sources with equal scores share theirs.
     """
+    scores = np.round(scores, _TOLD_APART)
     distinct, member, sizes = np.unique(scores, axis=0, return_inverse=True, return_counts=True)
     volumes = np.array([_volume(distinct, number) for number in range(len(distinct))])
     of_simplex = 1 / math.factorial(scores.shape[1] - 1)
@@ -151,7 +155,7 @@ def _volume(scores: Floats, number: int) -> float:
         bounds=[(None, None)] * size + [(None, None)],
         method="highs",
     )
-    if inner.x is None or inner.x[-1] <= _THINNEST:
+    if inner.x is None or (-planes[:, -1] - planes[:, :-1] @ inner.x[:-1]).min() <= _THINNEST:
         return 0.0
     corners = HalfspaceIntersection(planes, inner.x[:-1]).intersections
     return float(ConvexHull(corners).volume)

@@ -58,6 +58,22 @@ def test_a_table_of_patches_becomes_all_tables(tmp_path: Path) -> None:
     assert pd.read_csv(out / "correctness_by_size.csv")["lines"].unique().tolist() == [1, 2, 3]
 
 
+def test_a_table_that_is_read_is_not_overwritten(tmp_path: Path) -> None:
+    file = write_patches(tmp_path, bugs=5).rename(tmp_path / "quality_patches.csv")
+    before = file.read_bytes()
+    done = quality(file, "-o", tmp_path, "--efficiency", "none")
+    assert done.exit_code == 1
+    assert "quality_patches.csv: would be overwritten by the table of that name" in done.stderr
+    assert file.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"quality_patches.csv", "sources.csv"}
+
+
+def test_a_scheme_may_have_dollars_in_its_name(tmp_path: Path) -> None:
+    file = write_patches(tmp_path, bugs=5)
+    done = quality(file, "-o", tmp_path / "out", "--efficiency", "none", "--scheme", r"$\frac$:correctness=1")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_equal_tables_give_equal_bytes(tmp_path: Path) -> None:
     file = write_patches(tmp_path, bugs=20)
     for name in ("one", "two"):
@@ -73,10 +89,15 @@ def test_equal_tables_give_equal_bytes(tmp_path: Path) -> None:
         ((), "--efficiency none"),
         (("--efficiency", "runtime"), "efficiency runtime needs runtime, which"),
         (("--efficiency", "none", "--scheme", "mine"), "write it as NAME:DIMENSION=WEIGHT"),
-        (("--efficiency", "none", "--scheme", "mine:correctness=0.5"), "add up to 0.5"),
+        (
+            ("--efficiency", "none", "--scheme", "mine:correctness=0.5"),
+            "--scheme mine:correctness=0.5: the weights add up to 0.5, not 1",
+        ),
         (("--efficiency", "none", "--scheme", "mine:correctness=1.00000001"), "add up to 1.00000001, not 1"),
         (("--efficiency", "none", "--scheme", ":correctness=1"), "write it as NAME:DIMENSION=WEIGHT"),
         (("--efficiency", "none", "--scheme", "m:security=1,security=1"), "a dimension stands in it twice"),
+        (("--efficiency", "none", "--scheme", "equal:security=1"), "equal is a scheme already"),
+        (("--efficiency", "none", "--scheme", "m\n:security=1"), "a name has no blanks around it, and can be printed"),
         (
             ("--efficiency", "none", "--scheme", "m:security=1", "--scheme", "m:correctness=1"),
             "--scheme m:correctness=1: m is a scheme already",

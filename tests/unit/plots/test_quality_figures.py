@@ -99,7 +99,7 @@ def test_no_names_of_schemes_or_corners_overlap(count, efficiency):
     figure.set_dpi(300)
     FigureCanvasAgg(figure).draw()
     boxes = [(text.get_text(), text.get_window_extent()) for axes in figure.axes for text in axes.texts]
-    assert {"equal", "other-priority", "near", "nearer-and-with-a-l…"} < {name for name, _ in boxes}
+    assert {"equal", "other-priority", "near", "nearer-and…long-name"} < {name for name, _ in boxes}
     assert [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)] == []
     assert all(figure.bbox.containsx(edge) for _, box in boxes for edge in (box.x0, box.x1))
 

@@ -46,6 +46,7 @@ def test_ratio_to_the_fastest_keeps_relative_speed():
 def test_min_max_gives_0_and_1_to_speeds_however_near():
     assert normalised(np.array([99.0, 99.5, 100.0]), "min-max").tolist() == [0.0, 0.5, 1.0]
     assert normalised(np.array([7.0, 7.0]), "min-max").tolist() == [1.0, 1.0]
+    assert normalised(np.array([0.0, 0.0]), "min-max").tolist() == [0.0, 0.0]
 
 
 def test_slower_than_the_ground_truth_is_not_full_speed_even_where_all_are():

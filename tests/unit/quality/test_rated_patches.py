@@ -62,6 +62,14 @@ def test_the_ground_truth_is_not_rated_and_a_source_without_a_patch_has_0(tmp_pa
     assert np.isnan(ratings.runtime).all()
 
 
+def test_what_no_source_answered_counts_against_all(tmp_path):
+    truth = "".join(f"{name},ground_truth,1,1,10,10,0,0,{lines}\n" for lines, name in enumerate("abcd", 1))
+    ratings = ratings_of(read(tmp_path, HEADER + truth + "a,one,1,1,10,10,0,0,\n"))
+    assert ratings.instances == ("a", "b", "c", "d")
+    assert ratings.correct.tolist() == [[1], [0], [0], [0]]
+    assert ratings.lines.tolist() == [1, 2, 3, 4]
+
+
 def test_the_order_of_rows_changes_nothing(tmp_path):
     turned = "".join(line + "\n" for line in reversed(ROWS.splitlines()))
     assert read(tmp_path, HEADER + ROWS).equals(read(tmp_path, HEADER + turned))

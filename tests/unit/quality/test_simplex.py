@@ -40,6 +40,12 @@ def test_a_dominated_source_is_first_nowhere_and_equal_ones_share():
     assert shares(scores) == pytest.approx([0, 0.5, 0.5])
 
 
+def test_scores_that_rounding_tells_apart_share():
+    assert shares(np.array([[1, 1, 1], [1, 1, 1 + 1e-12]])).tolist() == [0.5, 0.5]
+    near = np.random.default_rng(1).uniform(0.4, 0.6, 4) + np.random.default_rng(2).uniform(-1e-8, 1e-8, (5, 4))
+    assert shares(near).sum() == pytest.approx(1)
+
+
 def test_the_least_move_between_two_dimensions_is_found_by_hand():
     move, at = least_move(EQUAL, np.array([0.8, 0.2, 0.5, 0.5]), np.array([0.4, 0.4, 0.5, 0.5]))
     assert move == pytest.approx(1 / 12)

@@ -7,6 +7,7 @@ import pytest
 
 from patchperf.analysis.quality import study_patches
 from patchperf.config import Quality
+from patchperf.errors import InputError
 from patchperf.quality.schema import COUNTS
 from patchperf.stats.schema import OUTCOMES, PAIRS, typed
 
@@ -25,7 +26,7 @@ OUTCOME = {
 }
 
 
-def rated(metric: str = "auto") -> pd.DataFrame:
+def rated(metric: str = "auto", uncounted: tuple[str, str] | None = None) -> pd.DataFrame:
     graded = [
         {"instance_id": i, "source": s, "outcome": one, "dialect": "swe-bench"} for (i, s), one in OUTCOME.items()
     ]
@@ -35,7 +36,7 @@ def rated(metric: str = "auto") -> pd.DataFrame:
         [
             {"instance_id": i, "source": s, "compiles": (i, s) != ("i2", "other"), "note": "", **counted}
             for (i, s), outcome in OUTCOME.items()
-            if outcome != "not applied"
+            if outcome != "not applied" and (i, s) != uncounted
         ],
         COUNTS,
     )
@@ -65,6 +66,11 @@ def test_what_was_not_applied_does_not_compile() -> None:
     assert (row["correct"], row["compiles"], row["maintainability"], row["security"]) == (False, False, 0, 0)
     assert row["note"] == "not applied"
     assert row["lines"] == 3
+
+
+def test_a_resolved_patch_that_was_not_counted_is_no_wrong_one() -> None:
+    with pytest.raises(InputError, match="patches: no counts of model's patch for i3, which is Resolved"):
+        rated(uncounted=("i3", "model"))
 
 
 def test_what_is_resolved_compiles_whatever_the_analysing_python_says() -> None:
