@@ -181,7 +181,7 @@ def draw_correctness_by_size(sizes: pd.DataFrame) -> Figure:
         axes.vlines(places, rows["low"], rows["high"], color=look["color"], linewidth=0.8)
         axes.plot(places, rows["share"], linestyle="none", markersize=3.5, label=shown[number], **look)
     axes.set_xticks(range(len(classes)), [f"{name}\n({instances[name]})" for name in classes])
-    axes.set_ylim(0, 1)
+    axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("lines that the ground truth changes (number of instances)")
     axes.set_ylabel("correct patches")
