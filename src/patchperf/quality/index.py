@@ -118,16 +118,16 @@ def quality_table(
     """The index of every source under every scheme, with intervals, once per normalisation of speeds.
 
     ``low`` and ``high`` bound the 95 % percentile bootstrap interval over instances, drawn with replacement, the same
-    for all sources: patches of one instance stay together, and the fastest is found anew in each resample. ``first`` is
-    the share of resamples in which the source ranks first, ties shared. Resamples without a value for a source (none of
-    its measured instances drawn) are left out of its interval. Without efficiency there is nothing to normalise and
-    ``normalisation`` is ratio alone.
+    for all sources: patches of one instance stay together, and the fastest is found anew in each resample. What is
+    drawn depends on what is known of the instances, not on their names. ``first`` is the share of resamples in which
+    the source ranks first, ties shared. Resamples without a value for a source (none of its measured instances drawn)
+    are left out of its interval. Without efficiency there is nothing to normalise and ``normalisation`` is ratio alone.
     """
     rated = dimensions(efficiency)
     given = schemes(rated, user)
     kinds = NORMALISATIONS if efficiency != "none" else NORMALISATIONS[:1]
     drawn: dict[tuple[Normalisation, str], list[Floats]] = {}
-    for counts in _resampled(len(ratings.instances), seed, resamples):
+    for counts in _resampled(_by_content(ratings), seed, resamples):
         for kind in kinds:
             scores = dimension_scores(ratings, efficiency, kind, counts)
             for name, weights in given.items():
@@ -164,13 +164,21 @@ def _set_apart(rated: tuple[str, ...], correctness: float) -> dict[str, float]:
     return {dimension: correctness if dimension == "correctness" else share for dimension in rated}
 
 
-def _resampled(instances: int, seed: int, resamples: int) -> Iterator[Floats]:
-    """How often each instance is in each resample, shape (some resamples, instances) at a time."""
+def _by_content(ratings: Ratings) -> Integers:
+    """The places of all instances in an order that their names do not change, shape (instances,)."""
+    known = (ratings.correct, ratings.maintainability, ratings.security, ratings.tokens_per_second, ratings.runtime)
+    return np.asarray(np.lexsort(np.nan_to_num(np.hstack(known), nan=-1.0).T), dtype=np.int64)
+
+
+def _resampled(order: Integers, seed: int, resamples: int) -> Iterator[Floats]:
+    """How often each instance is in each resample, shape (some resamples, instances) at a time, drawn in an order."""
+    instances = len(order)
     random = np.random.default_rng(seed)
     batch = max(1, _CELLS // max(instances, 1))
     even = np.full(instances, 1 / instances)
     for start in range(0, resamples, batch):
-        yield random.multinomial(instances, even, min(batch, resamples - start)).astype(float)
+        drawn = random.multinomial(instances, even, min(batch, resamples - start))
+        yield drawn[:, np.argsort(order)].astype(float)
 
 
 def _summary(values: Floats) -> tuple[Floats, Floats, Floats]:

@@ -94,6 +94,15 @@ def test_equal_seeds_give_equal_tables():
     assert once.equals(again)
 
 
+def test_names_of_instances_change_nothing():
+    one = seed_paper()
+    turned = np.random.default_rng(4).permutation(len(one.instances))
+    moved = ("correct", "maintainability", "security", "tokens_per_second", "runtime", "lines")
+    other = replace(one, **{name: getattr(one, name)[turned] for name in moved})
+    first, second = (quality_table(ratings, "generation", seed=1, resamples=FEW) for ratings in (one, other))
+    assert first.equals(second)
+
+
 def test_runtime_and_both_are_ways_to_score_efficiency():
     ratings = seed_paper()
     ratings = replace(ratings, runtime=np.ones_like(ratings.correct) * [1.0, 2.0, 0.5, 4.0])
