@@ -110,6 +110,16 @@ def test_an_empty_table_of_measurements_has_no_columns_and_is_read(tmp_path: Pat
     assert json.loads((tmp_path / "provenance.json").read_bytes())["measuring"]["rows"] == 0
 
 
+def test_a_candidate_that_is_no_solution_is_no_gap(raw: Path, tmp_path: Path) -> None:
+    path = raw / "outcomes.parquet"
+    wrong = {"outcome": "No-Op", "f2p": "none", "f2p_passed": 0, "solution": None}
+    table = pd.read_parquet(path)
+    for column, value in wrong.items():
+        table.loc[table.index[1], column] = value
+    table.to_parquet(path)
+    assert recompute(raw, tmp_path / "out").exit_code == 0
+
+
 @pytest.mark.parametrize("name", [*(f"{table}.parquet" for table in TABLES), *FILES, SETTINGS_FILE, "instances"])
 def test_what_is_missing_is_named(raw: Path, tmp_path: Path, name: str) -> None:
     path = raw / name
@@ -174,6 +184,7 @@ STRANGE = {
         lambda table: table.assign(void=pd.array([None, *table["void"][1:]], dtype="boolean")),
         "void is not true or false",
     ),
+    "no solution": ("measurements", changed("solution", None), "row 1: no solution"),
     "no metric": ("measurements", changed("metric", None), "row 1: no metric"),
     "no instance": ("measurements", changed("instance_id", None), "row 1: no instance_id"),
     "no list of sources": ("cases", changed("sources", None), "sources is no list everywhere"),

@@ -40,7 +40,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The columns that tell a table's rows apart."""
 
-NEVER_BLANK = ("instance_id", "solution", "metric", "backend", "not_covered")
+NEVER_BLANK = ("instance_id", "metric", "backend", "not_covered")
 NUMBERS_OF_THINGS = ("complexity", "complexity_reference", "findings", "findings_reference", "lines")
 
 _RECORDS: Mapping[str, type[BaseModel]] = {"host.json": Host, "inputs.json": Origins}
@@ -165,7 +165,8 @@ def _problems(table: pd.DataFrame, key: tuple[str, ...]) -> Iterator[str]:
     words = {*known.get("outcome", ()), *known.get("other_outcome", ())} - {""}
     if strange := sorted(map(str, words.difference(ORDER))):
         yield f"outcome {strange[0]!r} is none of {', '.join(ORDER)}"
-    for name in [column for column in table.columns if column in {*key, *NEVER_BLANK}]:
+    needed = {*key, *NEVER_BLANK, *(("solution",) if "value" in table else ())}
+    for name in [column for column in table.columns if column in needed]:
         if (blank := table[name].isna()).any():
             yield f"row {int(blank.to_numpy().argmax()) + 1}: no {name}"
     if "sources" in table and not table["sources"].map(lambda one: isinstance(one, list | np.ndarray)).all():
