@@ -74,12 +74,15 @@ def _repositories(given: pd.DataFrame, instances: Mapping[str, Instance]) -> pd.
 def read_table(path: Path) -> pd.DataFrame:
     """A table of outcomes from a CSV or Parquet file: instance_id, source, and outcome or the four counts of tests.
 
-    Other columns of ``OUTCOMES`` may be there. The counts make the outcome of a candidate that has none, and have to
-    agree with that of one of the six cells. Raises InputError with the file and, for a wrong row, its line.
+    Other columns of ``OUTCOMES`` may be there, and none besides: a misspelt one would be left out. The counts make the
+    outcome of a candidate that has none, and have to agree with that of one of the six cells. Raises InputError with
+    the file and, for a wrong row, its line.
     """
     given = _read(path)
     if missing := [name for name in ("instance_id", "source") if name not in given.columns]:
         raise InputError(f"{path}: no column {missing[0]}")
+    if unknown := sorted(set(map(str, given.columns)).difference(OUTCOMES)):
+        raise InputError(f"{path}: unknown column {unknown[0]}; there are {', '.join(OUTCOMES)}")
     if "outcome" not in given and any(name not in given for name in COUNTS):
         raise InputError(f"{path}: neither a column outcome nor the columns {', '.join(COUNTS)}")
     given = given.reindex(columns=list(OUTCOMES)).astype("object").fillna("")
@@ -148,8 +151,7 @@ def _read(path: Path) -> pd.DataFrame:
         return read_csv_rows(path)
     try:
         table = pd.read_parquet(path).astype("object")
-        table = table[[name for name in OUTCOMES if name in table]]
-        table = table.map(lambda value: "" if pd.isna(value) else str(value))
+        table = table.map(lambda value: "" if pd.api.types.is_scalar(value) and pd.isna(value) else str(value))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: no Parquet table: {str(error).splitlines()[0]}") from None
     return table.set_axis(range(1, len(table) + 1))

@@ -94,6 +94,8 @@ def test_counts_of_tests_make_the_outcome_of_a_table(tmp_path: Path) -> None:
 HEAD = "instance_id,source,outcome,f2p_passed,f2p_total,p2p_passed,p2p_total\n"
 BAD = {
     "no outcome": ("instance_id,source\na,m\n", "neither a column outcome nor the columns f2p_passed"),
+    "a misspelt column": ("instance_id,source,outcome,ropo\na,m,No-Op,x/y\n", "unknown column ropo; there are "),
+    "passed without failing": (f"{HEAD}a,m,not applied,5,3,,\n", "line 2: 5 of 3 F2P tests passed"),
     "no source": ("instance_id,outcome\na,Resolved\n", "no column source"),
     "another word": ("instance_id,source,outcome\na,m,fixed\n", "line 2: outcome 'fixed' is none of Resolved"),
     "against its counts": (f"{HEAD}a,m,Resolved,0,1,1,1\n", "line 2: outcome Resolved, but its counts"),
@@ -119,6 +121,12 @@ BAD = {
 def test_a_bad_table_is_refused_in_one_line(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(text, "utf-8")
     assert words in said(run(tmp_path / "t.csv", "-o", tmp_path / "out"))
+
+
+def test_a_column_of_lists_that_is_not_known_is_named(tmp_path: Path) -> None:
+    rows = {"instance_id": ["a"], "source": ["m"], "outcome": ["No-Op"], "tests": [["t1", "t2"]]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
+    assert "unknown column tests; there are " in said(run(tmp_path / "t.parquet", "-o", tmp_path / "out"))
 
 
 def test_a_table_that_is_read_is_not_overwritten(table: Path, tmp_path: Path) -> None:
